@@ -1,0 +1,89 @@
+//! Does a backend compute what transformers and PEFT computed? Recorded training runs, replayed and compared.
+//!
+//! A directory holds a model in Hugging Face's layout and, in a folder each, cases: a starting adapter (`init`), the
+//! micro-batches, losses and gradient norms of every optimizer step (`trace.json`), the first step's gradients
+//! (`grad0.safetensors`), the logits of the first evaluation row through the base, the starting and the final adapter
+//! (`logits.safetensors`), and the final adapter (`final`). A case is trained as its trace says and compared at every step.
+//!
+//! A run at an absurd learning rate is chaotic: rounding alone decides where it goes. The traces hold each run in f32 and in
+//! f64; where those two part by more than what is tolerated, a case is compared up to there, and not in its final state.
+
+mod compare;
+mod error;
+mod trace;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+pub use compare::{Errors, TOLERANCE, Tolerance};
+pub use error::ParityError;
+
+use crate::adapter::LoraPair;
+use crate::backend::{Backend, BackendError, Slot};
+use crate::matrix::Matrix;
+use std::collections::BTreeMap;
+
+/// A backend whose insides can be compared.
+pub trait Inspect: Backend {
+    /// The gradient that a job has accumulated in an unfinished optimizer step, by module path.
+    ///
+    /// # Errors
+    /// When the slot is unknown or the device failed.
+    fn gradient(&self, slot: Slot) -> Result<BTreeMap<String, LoraPair>, BackendError>;
+
+    /// Scores of every next token of one row, `[tokens, vocabulary]`, through a job's adapter or the base model alone.
+    ///
+    /// # Errors
+    /// When the slot is unknown, the row doesn't fit the model, or the device failed.
+    fn logits(&mut self, tokens: &[u32], slot: Option<Slot>) -> Result<Matrix, BackendError>;
+}
+
+/// What became of one case.
+#[derive(Debug)]
+pub enum CaseOutcome {
+    /// It was run and compared.
+    Compared(Errors),
+    /// Its trace is of a kind that can't be replayed.
+    UnsupportedKind {
+        /// The trace's `kind`.
+        kind: String,
+    },
+    /// It couldn't be run, though its kind is supported.
+    Failed(ParityError),
+}
+
+impl CaseOutcome {
+    /// Whether the case was compared and every error is within the tolerance.
+    pub fn passes(&self, tolerance: &Tolerance) -> bool {
+        matches!(self, Self::Compared(errors) if errors.within(tolerance))
+    }
+}
+
+/// The folders of recorded cases in a directory, in order of their names.
+///
+/// # Errors
+/// When the directory can't be read.
+pub fn cases(dir: &Path) -> Result<Vec<PathBuf>, ParityError> {
+    let io = |source| ParityError::Io { path: dir.to_owned(), source };
+    let mut cases = Vec::new();
+    for entry in fs::read_dir(dir).map_err(io)? {
+        let path = entry.map_err(io)?.path();
+        if path.join("trace.json").is_file() {
+            cases.push(path);
+        }
+    }
+    cases.sort();
+    Ok(cases)
+}
+
+/// Trains one case as its trace says and compares everything with what was recorded.
+pub fn run_case(backend: &mut dyn Inspect, case: &Path) -> CaseOutcome {
+    match trace::Trace::read(case) {
+        Ok(trace::Replay::Sft(trace)) => match compare::replay(backend, case, &trace) {
+            Ok(errors) => CaseOutcome::Compared(errors),
+            Err(error) => CaseOutcome::Failed(error),
+        },
+        Ok(trace::Replay::Unsupported { kind }) => CaseOutcome::UnsupportedKind { kind },
+        Err(error) => CaseOutcome::Failed(error),
+    }
+}

@@ -1,0 +1,175 @@
+//! What fits into memory together, by a model that is measured before training.
+
+use std::cmp::Reverse;
+use std::fmt;
+use std::time::Instant;
+
+use alto_sched::{Load, MemoryModel, MemorySample, Need, Room, backfill};
+use serde::{Deserialize, Serialize};
+
+use super::candidate::Candidate;
+use super::error::TrainError;
+use super::train::Trainer;
+use crate::backend::{Backend, BackendError};
+use crate::batch::{Batch, Example, Lane, Objective};
+use crate::data::Dataset;
+use crate::job::Job;
+
+/// What decides which jobs fit into memory together. Without a budget of the backend's everything fits.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Admission {
+    /// A model that is fitted to a few steps of a job that is thrown away, before training.
+    #[default]
+    Measured,
+    /// A model from an earlier run, so that this one decides alike.
+    Known(MemoryModel),
+    /// Nothing: only the number of slots counts, not the budget.
+    Unlimited,
+}
+
+/// How much memory a step takes, as measured before training.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MemoryProfile {
+    /// Predicts what fits; give it to [`Admission::Known`] for the same choices again.
+    pub model: MemoryModel,
+    /// What it is fitted to.
+    pub samples: Vec<MemorySample>,
+    /// Bytes that may be used.
+    pub budget: u64,
+    /// How long it took.
+    pub seconds: f64,
+}
+
+impl fmt::Display for MemoryProfile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let numbers = self.model.coefficients();
+        write!(
+            f,
+            "a step takes {:.0} bytes, {:.0} more for each token and what the adapters have, give or take {:.0}; the \
+             budget is {}; measured in {:.1} s",
+            numbers.fixed, numbers.per_token, numbers.margin, self.budget, self.seconds
+        )
+    }
+}
+
+/// What each job needs, and what there is.
+#[derive(Debug)]
+pub(super) struct Memory {
+    model: MemoryModel,
+    room: Room,
+    /// By job.
+    needs: Vec<Need>,
+    /// The measurement, if there was one.
+    pub(super) profile: Option<MemoryProfile>,
+}
+
+impl Memory {
+    /// Measures if it must, and checks that every job fits when it is alone.
+    pub(super) fn prepare(
+        trainer: &Trainer,
+        backend: &mut dyn Backend,
+        train: &Dataset,
+        candidates: &[Candidate],
+    ) -> Result<Self, TrainError> {
+        let needs: Vec<Need> = candidates.iter().map(|candidate| need(&candidate.job, backend, train)).collect();
+        let budget = backend.memory().budget.filter(|_| trainer.admission != Admission::Unlimited);
+        let (model, profile) = match (trainer.admission, budget) {
+            (Admission::Measured, Some(budget)) => {
+                let profile = measure(backend, train, candidates, &needs, budget)?;
+                (profile.model, Some(profile))
+            }
+            (Admission::Known(model), _) => (model, None),
+            (Admission::Measured | Admission::Unlimited, _) => (MemoryModel::default(), None),
+        };
+        for (need, Candidate { job, .. }) in needs.iter().zip(candidates) {
+            let needed = model.reserve(&need.load);
+            if let Some(budget) = budget.filter(|&budget| needed > budget) {
+                return Err(TrainError::NeverFits { job: job.name.clone(), needed, tokens: need.load.tokens, budget });
+            }
+        }
+        Ok(Self { model, room: Room { budget, slots: trainer.slots }, needs, profile })
+    }
+
+    /// Which of the waiting jobs get a place beside the residents, when jobs of the freed batch sizes just left.
+    pub(super) fn admit(&self, residents: &[usize], waiting: &[usize], freed: &[usize]) -> Vec<usize> {
+        let needs = |jobs: &[usize]| -> Vec<Need> { jobs.iter().map(|&job| self.needs[job]).collect() };
+        let picked = backfill(&self.model, &needs(residents), &needs(waiting), freed, &self.room);
+        picked.expect("every job was found to fit alone").into_iter().map(|place| waiting[place]).collect()
+    }
+
+    /// Whether so many tokens fit beside these jobs' adapters.
+    pub(super) fn fits(&self, residents: &[usize], tokens: u64) -> bool {
+        let adapter_bytes = residents.iter().map(|&job| self.needs[job].load.adapter_bytes).sum();
+        let load = Load { adapter_bytes, tokens, squared_tokens: 0 };
+        self.room.budget.is_none_or(|budget| self.model.reserve(&load) <= budget)
+    }
+}
+
+/// The job's adapter, and the most tokens that one of its micro-batches has.
+fn need(job: &Job, backend: &dyn Backend, train: &Dataset) -> Need {
+    let micros = (0..job.steps).flat_map(|step| (0..job.accumulation).map(move |micro| (step, micro)));
+    let tokens = micros.map(|(step, micro)| tokens(&train.micro_batch(job, step, micro))).max().unwrap_or(0);
+    Need { load: Load { adapter_bytes: backend.adapter_bytes(job), tokens, squared_tokens: 0 }, batch: job.batch }
+}
+
+fn tokens(rows: &[&Example]) -> u64 {
+    rows.iter().map(|row| row.tokens.len() as u64).sum()
+}
+
+/// Fits a model to single steps of growing batches: one row, short to long, then up to as many as a micro-batch has,
+/// as far as the budget goes.
+fn measure(
+    backend: &mut dyn Backend,
+    train: &Dataset,
+    candidates: &[Candidate],
+    needs: &[Need],
+    budget: u64,
+) -> Result<MemoryProfile, TrainError> {
+    let started = Instant::now();
+    // The smallest adapter, so that the profile itself fits wherever a job does.
+    let smallest = (0..needs.len()).min_by_key(|&job| needs[job].load.adapter_bytes).unwrap_or(0);
+    let job = &candidates[smallest].job;
+    let most = needs.iter().map(|need| need.batch).max().unwrap_or(1);
+    let batches = growing_batches(train, most);
+    // What the first step of all sets up once is not measured.
+    peak(backend, job, &batches[0])?;
+    let mut samples: Vec<MemorySample> = vec![];
+    for rows in batches {
+        let load = Load { tokens: tokens(&rows), ..needs[smallest].load };
+        if MemoryModel::fit(&samples, false).is_ok_and(|model| model.reserve(&load) > budget) {
+            break;
+        }
+        samples.push(MemorySample { load, peak: peak(backend, job, &rows)? });
+    }
+    let model = MemoryModel::fit(&samples, false).map_err(|source| TrainError::Profile { source })?;
+    Ok(MemoryProfile { model, samples, budget, seconds: started.elapsed().as_secs_f64() })
+}
+
+/// The shortest row, the median, the longest, then 2, 4, 8, ... of the longest, up to `most`.
+///
+/// Two at least: rows of one length, one at a time, wouldn't tell a token's bytes from the fixed ones.
+fn growing_batches(train: &Dataset, most: usize) -> Vec<Vec<&Example>> {
+    let mut rows: Vec<&Example> = train.examples().iter().collect();
+    rows.sort_by_key(|row| Reverse(row.tokens.len()));
+    let singles = [rows.len() - 1, rows.len() / 2, 0].map(|at| vec![rows[at]]);
+    let most = most.max(2);
+    let counts = std::iter::successors(Some(2), |&count| (count < most).then(|| most.min(2 * count)));
+    let several = counts.map(|count| rows.iter().copied().cycle().take(count).collect());
+    singles.into_iter().chain(several).collect()
+}
+
+/// The most bytes in use during one step of a job that is thrown away.
+fn peak(backend: &mut dyn Backend, job: &Job, rows: &[&Example]) -> Result<u64, BackendError> {
+    let slot = backend.attach(job, None)?;
+    backend.memory();
+    let mut batch = Batch::default();
+    let divisor = rows.iter().map(|row| row.labelled()).sum::<usize>() as f64;
+    let objective = Objective::NegativeLogLikelihood;
+    batch.push(Lane { slot: Some(slot), rows: rows.len(), objective, divisor, last: true }, rows.iter().copied());
+    let stepped = backend.step(&batch).and_then(|()| backend.read());
+    let peak = backend.memory().peak;
+    backend.detach(slot)?;
+    stepped.map(|_| peak)
+}

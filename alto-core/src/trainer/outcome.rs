@@ -1,0 +1,67 @@
+//! A run's outcome, from its state at the end.
+
+use super::entry::Entry;
+use super::error::{Fault, TrainError};
+use super::report::{JobReport, Outcome, REPORT_VERSION, Report, Totals, ValidationSet};
+use super::sweep::Sweep;
+use crate::batch::Example;
+use crate::data::Dataset;
+
+impl Sweep<'_> {
+    /// What the run came to.
+    pub(super) fn into_outcome(self) -> Outcome {
+        let seconds = self.started.elapsed().as_secs_f64();
+        let (jobs, adapters): (Vec<JobReport>, Vec<_>) =
+            self.entries.into_iter().zip(self.curves).map(|(entry, curve)| Entry::into_report(entry, curve)).unzip();
+        let memory = self.memory.profile;
+        let totals = Totals {
+            seconds,
+            profile_seconds: memory.as_ref().map_or(0.0, |profile| profile.seconds),
+            samples: jobs.iter().map(|job| job.samples).sum(),
+            samples_budgeted: jobs.iter().map(|job| job.job.samples(job.job.steps)).sum(),
+            tokens: jobs.iter().map(|job| job.tokens).sum(),
+        };
+        let warnings = [("training", self.train), ("validation", self.validation)];
+        let report = Report {
+            version: REPORT_VERSION,
+            trainer: self.trainer.clone(),
+            policy: format!("{:?}", self.policy),
+            memory,
+            validation: validation_set(self.validation),
+            winner: winner(&jobs),
+            jobs,
+            totals,
+            warnings: warnings.into_iter().filter_map(|(set, data)| truncated(set, data)).collect(),
+        };
+        Outcome { report, adapters }
+    }
+
+    /// The error of a run that a fault ended, with what it came to until then.
+    pub(super) fn into_interrupted(self, source: Fault) -> TrainError {
+        for slot in self.entries.iter().filter_map(Entry::slot) {
+            if let Err(error) = self.backend.detach(slot) {
+                tracing::warn!(slot = slot.0, %error, "a job of the interrupted run stays on the backend");
+            }
+        }
+        let outcome = Box::new(self.into_outcome());
+        TrainError::Interrupted { seconds: outcome.report.totals.seconds, outcome, source: Box::new(source) }
+    }
+}
+
+/// Index of the job of the lowest best loss; the first on ties.
+fn winner(jobs: &[JobReport]) -> Option<usize> {
+    let losses = jobs.iter().enumerate().filter_map(|(index, job)| Some((index, job.best?.loss)));
+    losses.min_by(|a, b| a.1.total_cmp(&b.1)).map(|(index, _)| index)
+}
+
+fn validation_set(data: &Dataset) -> ValidationSet {
+    let rows = data.examples();
+    let tokens = rows.iter().map(Example::labelled).sum::<usize>() as u64;
+    ValidationSet { rows: rows.len() as u64, tokens, bytes: None }
+}
+
+fn truncated(set: &str, data: &Dataset) -> Option<String> {
+    let cut = data.truncated().len();
+    let rows = data.examples().len();
+    (cut > 0).then(|| format!("{cut} of {rows} completions of the {set} set are cut off by the context length"))
+}

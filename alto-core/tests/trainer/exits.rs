@@ -1,0 +1,101 @@
+//! How policies end jobs.
+
+use std::collections::BTreeMap;
+
+use alto_core::trainer::{Ended, EventKind, Trainer};
+use alto_exit::{Curve, ExitPolicy, Never, Overfitting, Reason, Verdict};
+
+use super::follow::follow;
+use super::setup::{job, line, recorded, run, trained_steps};
+
+/// Ends a job once its progress passes `after`.
+#[derive(Debug)]
+struct Curfew {
+    after: f64,
+}
+
+impl ExitPolicy for Curfew {
+    fn judge(&self, job: usize, cohort: &[Curve]) -> Verdict {
+        match cohort[job].evaluations.last() {
+            Some(latest) if latest.progress > self.after => Verdict::Exit(Reason::Custom {
+                policy: "curfew".into(),
+                numbers: BTreeMap::from([("progress".into(), latest.progress)]),
+            }),
+            _ => Verdict::Keep,
+        }
+    }
+}
+
+#[test]
+fn a_policy_of_ones_own_ends_jobs_with_its_own_reason() {
+    let jobs = [(job("a", 20), line(20, 1.0)), (job("b", 10), line(10, 1.5))];
+    let (outcome, events) = run(&Trainer { interval: 0.1, ..Trainer::default() }, &jobs, &Curfew { after: 0.45 });
+    follow(&events, 2, None);
+    for job in &outcome.report.jobs {
+        let Ended::Exited(Reason::Custom { policy, numbers }) = &job.ended else { panic!("{}", job.ended) };
+        assert_eq!((policy.as_str(), numbers["progress"]), ("curfew", 0.5));
+        assert_eq!(job.ended.to_string(), "curfew: progress = 0.5000");
+        assert_eq!((job.share, job.steps), (0.5, job.job.steps / 2));
+        assert_eq!(
+            job.curve.end,
+            Some(alto_exit::End::Exited(Reason::Custom { policy: policy.clone(), numbers: numbers.clone() }))
+        );
+    }
+}
+
+#[test]
+fn an_overfitting_job_leaves_its_adapter_from_before_that() {
+    let train = (1..=10).map(|step| 2.0 - 0.15 * step as f64).collect();
+    let jobs = [(job("a", 10), recorded(train, &[(0, 2.0), (3, 1.5), (10, 2.2)]))];
+    let (outcome, _) = run(&Trainer { interval: 0.1, ..Trainer::default() }, &jobs, &Overfitting::default());
+    let report = &outcome.report.jobs[0];
+    assert!(matches!(report.ended, Ended::Exited(Reason::Overfitting { .. })), "{}", report.ended);
+    assert_eq!(report.best.map(|best| (best.step, best.loss)), Some((3, 1.5)));
+    assert!(report.steps > 3 && report.steps < 10);
+    assert_eq!(trained_steps(outcome.adapters[0].as_ref().unwrap()), 3.0);
+}
+
+#[test]
+fn an_adapter_before_the_first_step_is_never_what_a_job_leaves() {
+    let jobs = [(job("harmed", 4), recorded(vec![2.0; 4], &[(0, 1.0), (1, 3.0), (4, 2.5)]))];
+    let (outcome, _) = run(&Trainer { interval: 0.25, ..Trainer::default() }, &jobs, &Never);
+    let report = &outcome.report.jobs[0];
+    assert_eq!(report.curve.evaluations[0].loss, 1.0);
+    assert_eq!(report.best.map(|best| (best.step, best.loss)), Some((4, 2.5)));
+    assert_eq!(trained_steps(outcome.adapters[0].as_ref().unwrap()), 4.0);
+    assert_eq!(outcome.report.winner, Some(0));
+}
+
+/// Has a rung for the jobs of even index only, and ends nobody.
+#[derive(Debug)]
+struct EvenOnly;
+
+impl ExitPolicy for EvenOnly {
+    fn rungs(&self, job: usize) -> Vec<f64> {
+        if job % 2 == 0 { vec![0.5] } else { vec![] }
+    }
+
+    fn judge(&self, _: usize, _: &[Curve]) -> Verdict {
+        Verdict::Keep
+    }
+}
+
+#[test]
+fn a_job_without_a_rung_is_neither_held_nor_waited_for() {
+    let jobs = [(job("a", 4), line(4, 1.0)), (job("b", 40), line(40, 1.0)), (job("c", 8), line(8, 1.0))];
+    let (outcome, events) = run(&Trainer::default(), &jobs, &EvenOnly);
+    follow(&events, 3, None);
+    assert!(outcome.report.jobs.iter().all(|job| job.ended == Ended::Finished));
+    let at = |wanted: fn(&EventKind) -> bool| events.iter().position(wanted).unwrap();
+    let closed =
+        at(|event| matches!(event, EventKind::RungClosed { kept, record, .. } if *kept == [0, 2] && record.len() == 2));
+    assert!(closed < at(|event| matches!(event, EventKind::Ended { job: 1, .. })), "it closes long before job 1 ends");
+    assert!(!events.iter().any(|event| matches!(event, EventKind::Parked { job: 1, .. })));
+}
+
+#[test]
+fn at_its_end_a_job_is_finished_and_no_more_judged() {
+    let jobs = [(job("a", 3), line(3, 1.0))];
+    let (outcome, _) = run(&Trainer { interval: 1.0, ..Trainer::default() }, &jobs, &Curfew { after: 0.0 });
+    assert_eq!(outcome.report.jobs[0].ended, Ended::Finished);
+}

@@ -1,0 +1,13 @@
+//! The trainer against the simulated backend: what a run decides, keeps and reports, however many places there are.
+
+mod bad_input;
+mod curves;
+mod exits;
+mod follow;
+mod memory;
+mod not_finite;
+mod random;
+mod report;
+mod setup;
+mod steps;
+mod watched;

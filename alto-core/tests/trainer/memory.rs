@@ -1,0 +1,104 @@
+//! What fits into memory together.
+
+use alto_core::job::Job;
+use alto_core::simulated::{CostModel, RecordedRun};
+use alto_core::trainer::{Admission, EventKind, TrainError, Trainer};
+use alto_exit::Never;
+
+use super::follow::follow;
+use super::setup::{job, line, priced, run_on};
+use super::watched::Watched;
+
+/// The base takes 1000 bytes, an adapter 40, a token 10; the longest of the eight rows has 9 tokens.
+fn cost(budget: u64) -> CostModel {
+    CostModel {
+        fixed_bytes: 1000,
+        adapter_bytes_per_rank: 10,
+        bytes_per_token: 10,
+        budget: Some(budget),
+        ..CostModel::default()
+    }
+}
+
+/// Jobs of these batch sizes, ten steps each.
+fn jobs(batches: &[usize]) -> Vec<(Job, RecordedRun)> {
+    let job = |(index, &batch): (usize, &usize)| {
+        let job = Job { batch, ..job(&format!("job {index}"), 10) };
+        (job, line(10, 1.0))
+    };
+    batches.iter().enumerate().map(job).collect()
+}
+
+fn started(events: &[EventKind]) -> Vec<usize> {
+    let started = events.iter().filter_map(|event| match event {
+        EventKind::Started { job, .. } => Some(*job),
+        _ => None,
+    });
+    started.collect()
+}
+
+#[test]
+fn only_what_fits_is_admitted_by_what_was_measured() {
+    // One job takes 1000 + 40 + 90; each more 40 + 90. The simulated device refuses whatever is over the budget.
+    let jobs = jobs(&[1, 1, 1, 1, 1]);
+    let mut backend = Watched::new(priced(&jobs, cost(1000 + 3 * 130 + 60)));
+    let (outcome, events) = run_on(&Trainer::default(), &mut backend, &jobs, &Never);
+    let report = outcome.unwrap().report;
+    assert_eq!(follow(&events, 5, None), 3);
+    assert_eq!(backend.most_attached, 3);
+    let profile = report.memory.as_ref().unwrap();
+    let numbers = profile.model.coefficients();
+    assert!((numbers.fixed - 1000.0).abs() < 1e-6 && (numbers.per_token - 10.0).abs() < 1e-6, "{numbers:?}");
+    assert!(matches!(&events[0], EventKind::Profiled(told) if told == profile));
+    assert_eq!(report.totals.profile_seconds, profile.seconds);
+    assert!(report.totals.profile_share() < 1.0);
+}
+
+#[test]
+fn a_known_model_decides_as_its_measurement_did() {
+    let jobs = jobs(&[1, 2, 1, 4, 1]);
+    let measured = run_on(&Trainer::default(), &mut priced(&jobs, cost(1500)), &jobs, &Never);
+    let model = measured.0.unwrap().report.memory.unwrap().model;
+    let mut backend = Watched::new(priced(&jobs, cost(1500)));
+    let trainer = Trainer { admission: Admission::Known(model), ..Trainer::default() };
+    let (outcome, events) = run_on(&trainer, &mut backend, &jobs, &Never);
+    assert_eq!(outcome.unwrap().report.memory, None, "nothing was measured");
+    assert_eq!(events[..], measured.1[1..], "the same but for the measurement");
+    assert_eq!(backend.attaches, 5);
+}
+
+#[test]
+fn the_largest_batch_is_first_and_a_freed_place_goes_to_one_of_the_same_batch() {
+    let mut jobs = jobs(&[1, 4, 1, 2, 4, 1]);
+    jobs[0].0.steps = 100;
+    let trainer = Trainer { slots: Some(2), admission: Admission::Unlimited, ..Trainer::default() };
+    let (_, events) = run_on(&trainer, &mut priced(&jobs, CostModel::default()), &jobs, &Never);
+    // 1 and 4 (batch 4) first, both end at once: no other of their size, so the largest of the rest, by index.
+    assert_eq!(started(&events), [1, 4, 3, 0, 2, 5]);
+}
+
+#[test]
+fn a_job_that_never_fits_is_named_before_anything_trains() {
+    let jobs = jobs(&[1, 8]);
+    let mut backend = Watched::new(priced(&jobs, cost(1300)));
+    let (outcome, events) = run_on(&Trainer::default(), &mut backend, &jobs, &Never);
+    match outcome.unwrap_err() {
+        TrainError::NeverFits { job, needed, tokens: 44, budget: 1300 } => {
+            assert_eq!(job, "job 1");
+            assert!((1480..1490).contains(&needed), "{needed}");
+        }
+        other => panic!("{other}"),
+    }
+    assert_eq!(events, []);
+    assert_eq!(backend.attached, [], "what was measured with is gone");
+}
+
+#[test]
+fn a_budget_may_be_left_to_the_slots() {
+    let jobs = jobs(&[1, 1, 1]);
+    let trainer = Trainer { slots: Some(1), admission: Admission::Unlimited, ..Trainer::default() };
+    let mut backend = Watched::new(priced(&jobs, cost(1400)));
+    let (outcome, _) = run_on(&trainer, &mut backend, &jobs, &Never);
+    assert_eq!(outcome.unwrap().report.memory, None);
+    assert_eq!((backend.attaches, backend.most_attached), (3, 1));
+}

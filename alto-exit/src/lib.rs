@@ -1,0 +1,115 @@
+//! Early exit of hopeless training jobs, from their loss curves alone.
+//!
+//! A sweep trains many configurations, and most of them show early that they lead nowhere: they diverge, they overfit,
+//! or others are simply better. A policy reads the curves of all jobs and says which one stops, with a reason that holds
+//! the numbers it was decided by. Nothing here trains anything or knows what is trained: hand in the losses of whatever
+//! you have.
+//!
+//! # Judging
+//! After each evaluation of a job, ask about it:
+//!
+//! ```
+//! use alto_exit::{Curve, EvaluationPoint, ExitPolicy, LossAware, Reason, TrainPoint, Verdict};
+//!
+//! let policy = LossAware::default();
+//! policy.check()?;
+//!
+//! // One job, 100 steps in its budget, evaluated every 10; its losses run away.
+//! let mut curve = Curve::default();
+//! for step in 1..=30 {
+//!     let progress = step as f64 / 100.0;
+//!     let loss = 2.0 + 0.05 * step as f64;
+//!     curve.train.push(TrainPoint { step, progress, loss, grad_norm: None });
+//!     if step % 10 == 0 {
+//!         curve.evaluations.push(EvaluationPoint { step, progress, loss });
+//!     }
+//! }
+//!
+//! let verdict = policy.judge(0, &[curve]);
+//! assert!(matches!(verdict, Verdict::Exit(Reason::Diverging { step: 30, .. })));
+//! if let Verdict::Exit(reason) = verdict {
+//!     println!("job 0 ends: {reason}");
+//! }
+//! # Ok::<(), alto_exit::SettingError>(())
+//! ```
+//!
+//! [`LossAware`] is the early exit of the paper: [`Diverging`], [`Overfitting`] and [`Underperforming`] together. The last
+//! one compares jobs at a *rung*, a progress mark at which every job waits until the others have come as far:
+//!
+//! ```
+//! use alto_exit::{Curve, EvaluationPoint, ExitPolicy, Underperforming, Verdict};
+//!
+//! let policy = Underperforming { mark: 0.05, keep: 0.5 };
+//! assert_eq!(policy.rungs(0), [0.05]);
+//!
+//! let at_rung = |loss| Curve {
+//!     evaluations: vec![EvaluationPoint { step: 5, progress: 0.05, loss }],
+//!     ..Curve::default()
+//! };
+//! let cohort = [at_rung(1.9), at_rung(1.4), at_rung(2.2), at_rung(1.6)];
+//! let stays: Vec<bool> = (0..4).map(|job| policy.judge(job, &cohort) == Verdict::Keep).collect();
+//! assert_eq!(stays, [false, true, false, true]);
+//! ```
+//!
+//! # A policy of your own
+//! Settings in the struct, everything else off the curves: "for a while" is counted there, never in a field.
+//!
+//! ```
+//! use std::collections::BTreeMap;
+//!
+//! use alto_exit::{AnyOf, Curve, EvaluationPoint, ExitPolicy, LossAware, Reason, Verdict};
+//!
+//! /// Ends a job that hasn't improved for a share of its budget.
+//! #[derive(Debug)]
+//! struct Plateau {
+//!     share: f64,
+//! }
+//!
+//! impl ExitPolicy for Plateau {
+//!     fn judge(&self, job: usize, cohort: &[Curve]) -> Verdict {
+//!         let curve = &cohort[job];
+//!         let (Some(best), Some(latest)) = (curve.best(), curve.evaluations.last()) else { return Verdict::Keep };
+//!         let since = latest.progress - best.progress;
+//!         if since < self.share {
+//!             return Verdict::Keep;
+//!         }
+//!         let numbers = BTreeMap::from([("best".into(), best.loss), ("since".into(), since)]);
+//!         Verdict::Exit(Reason::Custom { policy: "plateau".into(), numbers })
+//!     }
+//! }
+//!
+//! let policy = AnyOf(vec![Box::new(LossAware::default()), Box::new(Plateau { share: 0.25 })]);
+//! let losses = [(20, 1.5), (40, 1.25), (60, 1.25), (80, 1.25)];
+//! let evaluations = losses.map(|(step, loss)| EvaluationPoint { step, progress: step as f64 / 128.0, loss });
+//! let curve = Curve { evaluations: evaluations.to_vec(), ..Curve::default() };
+//!
+//! let Verdict::Exit(reason) = policy.judge(0, &[curve]) else { panic!("flat since step 40") };
+//! assert_eq!(reason.to_string(), "plateau: best = 1.2500, since = 0.3125");
+//! ```
+
+#![forbid(unsafe_code)]
+
+mod any_float;
+mod any_of;
+mod curve;
+mod diverging;
+mod loss_aware;
+mod never;
+mod overfitting;
+mod policy;
+mod reason;
+mod setting;
+mod smoothed;
+mod underperforming;
+
+pub use any_of::AnyOf;
+pub use curve::{Curve, End, EvaluationPoint, TrainPoint};
+pub use diverging::Diverging;
+pub use loss_aware::LossAware;
+pub use never::Never;
+pub use overfitting::Overfitting;
+pub use policy::{ExitPolicy, Verdict};
+pub use reason::{Reason, Series};
+pub use setting::SettingError;
+pub use smoothed::Smoothed;
+pub use underperforming::Underperforming;

@@ -1,0 +1,83 @@
+use alto_exit::{AnyOf, Diverging, ExitPolicy, LossAware, Never, Overfitting, Underperforming, Verdict};
+
+use crate::curves::{alone, stepwise};
+
+const NAN: f64 = f64::NAN;
+
+fn refused() -> Vec<(Box<dyn ExitPolicy>, &'static str)> {
+    let diverging = Diverging::default;
+    let overfitting = Overfitting::default;
+    let underperforming = Underperforming::default;
+    vec![
+        (Box::new(Diverging { window: 1, ..diverging() }), "diverging: window is 1, but must be at least 2"),
+        (Box::new(Diverging { window: 0, ..diverging() }), "diverging: window is 0, but must be at least 2"),
+        (Box::new(Diverging { patience: 0, ..diverging() }), "diverging: patience is 0, but must be at least 1"),
+        (
+            Box::new(Diverging { threshold: NAN, ..diverging() }),
+            "diverging: threshold is NaN, but must be a finite number",
+        ),
+        (Box::new(Diverging { ema: 0.0, ..diverging() }), "diverging: ema is 0, but must be over 0 and at most 1"),
+        (Box::new(Diverging { ema: 1.5, ..diverging() }), "diverging: ema is 1.5, but must be over 0 and at most 1"),
+        (
+            Box::new(Overfitting { threshold: f64::INFINITY, ..overfitting() }),
+            "overfitting: threshold is inf, but must be a finite number",
+        ),
+        (Box::new(Overfitting { patience: 0, ..overfitting() }), "overfitting: patience is 0, but must be at least 1"),
+        (
+            Box::new(Overfitting { ema: NAN, ..overfitting() }),
+            "overfitting: ema is NaN, but must be over 0 and at most 1",
+        ),
+        (
+            Box::new(Underperforming { mark: 0.0, ..underperforming() }),
+            "underperforming: mark is 0, but must be over 0 and under 1",
+        ),
+        (
+            Box::new(Underperforming { mark: 1.0, ..underperforming() }),
+            "underperforming: mark is 1, but must be over 0 and under 1",
+        ),
+        (
+            Box::new(Underperforming { keep: 0.0, ..underperforming() }),
+            "underperforming: keep is 0, but must be over 0 and at most 1",
+        ),
+        (
+            Box::new(Underperforming { keep: 1.25, ..underperforming() }),
+            "underperforming: keep is 1.25, but must be over 0 and at most 1",
+        ),
+    ]
+}
+
+#[test]
+fn a_setting_out_of_range_is_named_with_what_would_be_right() {
+    for (policy, expected) in refused() {
+        assert_eq!(policy.check().map_err(|error| error.to_string()), Err(expected.to_owned()));
+        let wrapped = AnyOf(vec![Box::new(Never), policy]);
+        assert_eq!(wrapped.check().map_err(|error| error.to_string()), Err(expected.to_owned()));
+    }
+    let nested =
+        LossAware { overfitting: Overfitting { patience: 0, ..Overfitting::default() }, ..LossAware::default() };
+    assert!(nested.check().is_err());
+}
+
+#[test]
+fn the_defaults_and_the_edges_of_the_ranges_are_right() {
+    assert_eq!(LossAware::default().check(), Ok(()));
+    assert_eq!(Never.check(), Ok(()));
+    assert_eq!(Diverging { window: 2, threshold: -1.0, patience: 1, ema: 1.0 }.check(), Ok(()));
+    assert_eq!(Diverging { window: usize::MAX, patience: usize::MAX, ..Diverging::default() }.check(), Ok(()));
+    assert_eq!(Underperforming { mark: f64::MIN_POSITIVE, keep: 1.0 }.check(), Ok(()));
+}
+
+#[test]
+fn the_defaults_are_the_papers_numbers() {
+    assert_eq!(Diverging::default(), Diverging { window: 2, threshold: 0.001, patience: 2, ema: 0.3 });
+    assert_eq!(Overfitting::default(), Overfitting { threshold: 0.1, patience: 2, require_rise: false, ema: 0.3 });
+    assert_eq!(Underperforming::default(), Underperforming { mark: 0.05, keep: 0.25 });
+}
+
+#[test]
+fn a_policy_with_refused_settings_keeps_every_job() {
+    for (policy, expected) in refused() {
+        let curve = stepwise(&[1.0, 2.0, 3.0, 4.0, 5.0], &[2.0, 4.0, 6.0, 8.0, 10.0]);
+        assert_eq!(alone(&*policy, &curve), Verdict::Keep, "{expected}");
+    }
+}

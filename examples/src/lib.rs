@@ -1,0 +1,1 @@
+//! Recipes; see the `examples` of this package.
