@@ -1,1 +1,15 @@
-//! Recipes; see the `examples` of this package.
+//! What the recipes share, so that each shows its own idea only; see the `examples` of this package.
+#![forbid(unsafe_code)]
+
+mod output;
+mod progress;
+
+pub use output::{check_new, fresh, write_new};
+pub use progress::Progress;
+
+/// An error with its causes, on one line.
+pub fn chain(error: &dyn std::error::Error) -> String {
+    let causes: Vec<String> =
+        std::iter::successors(Some(error), |error| error.source()).map(ToString::to_string).collect();
+    causes.join(": ").split_whitespace().collect::<Vec<_>>().join(" ")
+}

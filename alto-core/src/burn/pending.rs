@@ -40,7 +40,8 @@ impl PendingStep {
     /// Waits for the device.
     pub(super) fn report(self) -> Result<StepReport, BackendError> {
         let mut loss = 0.0;
-        for LossPart { log_probs, range, divisor } in &self.loss {
+        // No rows add nothing, whatever they would be divided by.
+        for LossPart { log_probs, range, divisor } in self.loss.iter().filter(|part| !part.range.is_empty()) {
             // Summed in f64: thousands of tokens would lose digits in f32.
             let sum: f64 = read(&log_probs.clone().slice([range.clone()]))?.iter().map(|&l| f64::from(l)).sum();
             loss -= sum / divisor;

@@ -72,13 +72,10 @@ impl Store {
     pub(super) fn push(&mut self, slot: Slot, job: &Job, state: &JobState) {
         let tensors = self.targeted(job).flat_map(|m| [format!("{}.lora_A", m.path), format!("{}.lora_B", m.path)]);
         let tensors = Arc::new(tensors.collect());
-        let job = job.clone();
-        self.tenants.push(Tenant { slot, job, step: state.step, unfinished: Vec::new(), tensors });
-        let last = self.tenants.len() - 1;
-        let zeros = |module: &Module| {
-            let rank = state.adapter.config.rank;
-            [vec![0.0; rank * module.d_in], vec![0.0; rank * module.d_out]]
-        };
+        let last = self.tenants.len();
+        self.tenants.push(Tenant { slot, job: job.clone(), step: state.step, unfinished: Vec::new(), tensors });
+        let rank = job.adapter.rank;
+        let zeros = |module: &Module| [vec![0.0; rank * module.d_in], vec![0.0; rank * module.d_out]];
         let of_moments = |pick: fn(&Moments) -> &LoraPair| {
             move |module: &Module| state.moments.get(&module.path).map_or_else(|| zeros(module), |m| packed(pick(m)))
         };
@@ -298,8 +295,12 @@ impl Store {
             }
         }
         let known: Vec<&str> = self.targeted(job).map(|module| module.path.as_str()).collect();
-        let stray = state.adapter.modules.keys().find(|path| !known.contains(&path.as_str()));
-        stray.map_or(Ok(()), |path| mismatch(path, "factors".into(), "nothing, the job doesn't target it".into()))
+        let factors = state.adapter.modules.keys().map(|path| ("factors", path));
+        let moments = state.moments.keys().map(|path| ("moments", path));
+        match factors.chain(moments).find(|(_, path)| !known.contains(&path.as_str())) {
+            Some((found, path)) => mismatch(path, found.into(), "nothing, the job doesn't target it".into()),
+            None => Ok(()),
+        }
     }
 
     /// The paths and shapes `[d_out, d_in]` of all modules, in order.

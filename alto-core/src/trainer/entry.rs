@@ -33,10 +33,12 @@ pub(super) struct Entry {
     pub(super) reported: u64,
     /// The step that it was last evaluated after.
     pub(super) evaluated: Option<u64>,
-    /// Whether the last evaluation is the best so far and its adapter not yet kept.
-    improved: bool,
-    /// The adapter of the best evaluation.
-    adapter: Option<Adapter>,
+    /// Whether any step changed the adapter: one that was not skipped, at a learning rate over 0.
+    trained: bool,
+    /// The evaluation of the lowest finite loss since then, the first on ties, and its adapter.
+    best: Option<(EvaluationPoint, Adapter)>,
+    /// The last evaluation, if it is better and its adapter not yet kept.
+    better: Option<EvaluationPoint>,
     /// Steps that were skipped, in all and up to the last one without a break.
     skipped: u64,
     skipped_in_a_row: u64,
@@ -46,12 +48,12 @@ pub(super) struct Entry {
     pub(super) seconds: f64,
 }
 
-/// What a step's report means for its job.
-pub(super) enum Recorded {
-    /// Its loss is on the curve.
-    Trained,
-    /// It was skipped, as this tensor was not finite.
-    Skipped { tensor: String, in_a_row: u64 },
+/// A step that was skipped.
+pub(super) struct Skip {
+    /// What was not finite.
+    pub(super) tensor: String,
+    /// How many steps were skipped since the last that was not, this one included.
+    pub(super) in_a_row: u64,
 }
 
 impl Entry {
@@ -62,8 +64,9 @@ impl Entry {
             step: 0,
             reported: 0,
             evaluated: None,
-            improved: false,
-            adapter: None,
+            trained: false,
+            best: None,
+            better: None,
             skipped: 0,
             skipped_in_a_row: 0,
             tokens: 0,
@@ -89,7 +92,7 @@ impl Entry {
     }
 
     /// The first step that the backend has not reported on.
-    pub(super) fn due(&self) -> u64 {
+    pub(super) fn unreported(&self) -> u64 {
         self.reported + 1
     }
 
@@ -100,21 +103,22 @@ impl Entry {
     }
 
     /// Takes a step's report, which must be the one due, onto the curve; a step that was skipped leaves no loss there.
-    pub(super) fn record(&mut self, report: StepReport, curve: &mut Curve) -> Recorded {
+    pub(super) fn record(&mut self, report: StepReport, curve: &mut Curve) -> Option<Skip> {
         self.reported = report.step;
         if let Some(tensor) = report.not_finite {
             self.skipped += 1;
             self.skipped_in_a_row += 1;
-            return Recorded::Skipped { tensor, in_a_row: self.skipped_in_a_row };
+            return Some(Skip { tensor, in_a_row: self.skipped_in_a_row });
         }
         self.skipped_in_a_row = 0;
+        self.trained |= report.learning_rate > 0.0;
         curve.train.push(TrainPoint {
             step: report.step,
             progress: self.job.progress(report.step),
             loss: report.loss,
             grad_norm: Some(report.grad_norm),
         });
-        Recorded::Trained
+        None
     }
 
     /// Takes an evaluation of the job as it is now onto the curve.
@@ -122,7 +126,8 @@ impl Entry {
         let point = EvaluationPoint { step: self.step, progress: self.job.progress(self.step), loss };
         curve.evaluations.push(point);
         self.evaluated = Some(self.step);
-        self.improved = curve.best() == Some(&point);
+        let is_lowest = self.best.as_ref().is_none_or(|(best, _)| loss < best.loss);
+        self.better = (self.trained && loss.is_finite() && is_lowest).then_some(point);
         point
     }
 
@@ -136,18 +141,18 @@ impl Entry {
 
     /// The fault of a backend that reported this step, or none (0), where another was due.
     pub(super) fn unexpected_report(&self, found: u64) -> Fault {
-        Fault::StepReport { job: self.job.name.clone(), found, expected: self.due() }
+        Fault::StepReport { job: self.job.name.clone(), found, expected: self.unreported() }
     }
 
     /// Whether the adapter as it is now is the best so far and has to be kept.
-    pub(super) fn has_improved(&self) -> bool {
-        self.improved
+    pub(super) fn is_better(&self) -> bool {
+        self.better.is_some()
     }
 
     /// Keeps the adapter if it is the best so far.
     pub(super) fn keep_best(&mut self, state: &JobState) {
-        if std::mem::take(&mut self.improved) {
-            self.adapter = Some(state.adapter.clone());
+        if let Some(better) = self.better.take() {
+            self.best = Some((better, state.adapter.clone()));
         }
     }
 
@@ -157,9 +162,10 @@ impl Entry {
             Place::Ended(ended) => ended,
             Place::Waiting(_) | Place::Resident(_) | Place::Parked(_) => Ended::Unfinished,
         };
+        let (best, adapter) = self.best.unzip();
         let report = JobReport {
             ended,
-            best: curve.best().copied(),
+            best,
             steps: self.reported,
             skipped: self.skipped,
             samples: self.job.samples(self.reported),
@@ -169,6 +175,6 @@ impl Entry {
             curve,
             job: self.job,
         };
-        (report, self.adapter)
+        (report, adapter)
     }
 }

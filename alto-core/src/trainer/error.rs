@@ -74,7 +74,7 @@ pub enum TrainError {
         source: FitError,
     },
     /// The backend failed during training. Everything up to then is in the outcome: jobs that had not ended are
-    /// [`Unfinished`](super::End::Unfinished) there, each with its curve and its best adapter so far.
+    /// [`Unfinished`](super::Ended::Unfinished) there, each with its curve and its best adapter so far.
     #[error("training was interrupted after {seconds:.1} s")]
     Interrupted {
         /// Seconds since the run started.
@@ -105,7 +105,9 @@ pub enum Fault {
         expected: u64,
     },
     /// The backend's evaluation lacks the loss of a lane.
-    #[error("the backend's evaluation of {lanes} lanes has {found} losses, expected one for each lane")]
+    #[error(
+        "the backend's evaluation of {lanes} lanes has {found} losses, expected one over labelled tokens for each lane"
+    )]
     Evaluation {
         /// How many lanes were evaluated.
         lanes: usize,

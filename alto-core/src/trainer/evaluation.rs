@@ -7,19 +7,16 @@ use super::event::EventKind;
 use super::sweep::Sweep;
 use crate::batch::{Batch, Example, Lane, Objective};
 
-impl Sweep<'_> {
+/// Validation rows, and the place among the evaluated jobs of the one that they are for.
+type Block<'a> = (usize, &'a [Example]);
+
+impl<'a> Sweep<'a> {
     /// Evaluates these jobs as they are now on the whole validation set, onto their curves.
     pub(super) fn evaluate(&mut self, jobs: &[usize]) -> Result<(), Fault> {
         let started = Instant::now();
         let mut sums = vec![(0.0, 0_u64); jobs.len()];
-        let rows = self.validation.examples();
-        let pairs: Vec<(usize, &Example)> =
-            (0..jobs.len()).flat_map(|place| rows.iter().map(move |row| (place, row))).collect();
-        let mut rest = &pairs[..];
-        while !rest.is_empty() {
-            let (call, later) = rest.split_at(self.rows_in_call(rest));
-            self.evaluate_call(jobs, call, &mut sums)?;
-            rest = later;
+        for call in self.calls(jobs.len()) {
+            self.evaluate_call(jobs, &call, &mut sums)?;
         }
         let seconds = started.elapsed().as_secs_f64() / jobs.len().max(1) as f64;
         self.timed = Instant::now();
@@ -33,46 +30,65 @@ impl Sweep<'_> {
         Ok(())
     }
 
-    /// How many of these rows go into one call: at least one, at most the setting, and as many as memory takes.
-    fn rows_in_call(&self, rows: &[(usize, &Example)]) -> usize {
+    /// The validation rows of so many jobs, in as few calls as the setting and memory allow; each block of rows with the
+    /// place of the job that it is for.
+    ///
+    /// A job's rows are cut at the same places whoever is evaluated beside it, so that its sums are rounded alike.
+    fn calls(&self, jobs: usize) -> Vec<Vec<Block<'a>>> {
+        let (examples, most) = (self.validation.examples(), self.trainer.evaluation_rows);
         let residents = self.residents();
-        let mut tokens = 0;
-        let fits = rows.iter().take(self.trainer.evaluation_rows).take_while(|(_, row)| {
-            tokens += row.tokens.len() as u64;
-            self.memory.fits(&residents, tokens)
-        });
-        fits.count().max(1)
+        let fits = |blocks: &[Block]| {
+            let rows = || blocks.iter().flat_map(|block| block.1);
+            rows().count() <= most && self.memory.fits(&residents, rows().map(|row| row.tokens.len() as u64).sum())
+        };
+        // Blocks of about one size.
+        let size = examples.len().div_ceil(examples.len().div_ceil(most));
+        let blocks: Vec<&[Example]> =
+            examples.chunks(size).flat_map(|block| split(block, &|part| fits(&[(0, part)]))).collect();
+        let mut calls: Vec<Vec<Block>> = vec![];
+        for place in 0..jobs {
+            for (index, &block) in blocks.iter().enumerate() {
+                match calls.last_mut() {
+                    // A job has one lane in a call.
+                    Some(call) if index == 0 && fits(&[&call[..], &[(place, block)]].concat()) => {
+                        call.push((place, block))
+                    }
+                    _ => calls.push(vec![(place, block)]),
+                }
+            }
+        }
+        calls
     }
 
-    /// One call of the backend: each job's rows are a lane.
-    fn evaluate_call(
-        &mut self,
-        jobs: &[usize],
-        rows: &[(usize, &Example)],
-        sums: &mut [(f64, u64)],
-    ) -> Result<(), Fault> {
+    /// One call of the backend: each block is a lane.
+    fn evaluate_call(&mut self, jobs: &[usize], blocks: &[Block], sums: &mut [(f64, u64)]) -> Result<(), Fault> {
         let mut batch = Batch::default();
-        let mut places = vec![];
-        for lane in rows.chunk_by(|a, b| a.0 == b.0) {
-            let place = lane[0].0;
-            places.push(place);
-            let examples = lane.iter().map(|(_, row)| *row);
-            let divisor = examples.clone().map(Example::labelled).sum::<usize>() as f64;
+        for &(place, rows) in blocks {
+            let divisor = rows.iter().map(Example::labelled).sum::<usize>() as f64;
             let slot = self.entries[jobs[place]].slot();
             let objective = Objective::NegativeLogLikelihood;
-            batch.push(Lane { slot, rows: lane.len(), objective, divisor, last: true }, examples);
+            batch.push(Lane { slot, rows: rows.len(), objective, divisor, last: true }, rows);
         }
         let evaluations = self.backend.evaluate(&batch)?;
         let losses: Vec<_> = evaluations.iter().filter(|evaluation| evaluation.metric == "loss").collect();
-        let lanes = places.len();
+        let lanes = blocks.len();
         if losses.len() != lanes || losses.iter().any(|loss| loss.lane >= lanes || loss.count == 0) {
             return Err(Fault::Evaluation { lanes, found: losses.len() });
         }
         for loss in losses {
-            let (sum, count) = &mut sums[places[loss.lane]];
+            let (sum, count) = &mut sums[blocks[loss.lane].0];
             *sum += loss.sum;
             *count += loss.count;
         }
         Ok(())
     }
+}
+
+/// Halves the rows until each part fits or is a single row.
+fn split<'a>(rows: &'a [Example], fits: &dyn Fn(&[Example]) -> bool) -> Vec<&'a [Example]> {
+    if rows.len() <= 1 || fits(rows) {
+        return vec![rows];
+    }
+    let (left, right) = rows.split_at(rows.len() / 2);
+    [split(left, fits), split(right, fits)].concat()
 }

@@ -73,8 +73,16 @@ impl Memory {
         train: &Dataset,
         candidates: &[Candidate],
     ) -> Result<Self, TrainError> {
-        let needs: Vec<Need> = candidates.iter().map(|candidate| need(&candidate.job, backend, train)).collect();
         let budget = backend.memory().budget.filter(|_| trainer.admission != Admission::Unlimited);
+        let need = |Candidate { job, .. }: &Candidate| {
+            // Whoever has no budget to keep need not look through the data.
+            let tokens = budget.map_or(0, |_| most_tokens(job, train));
+            Need {
+                load: Load { adapter_bytes: backend.adapter_bytes(job), tokens, squared_tokens: 0 },
+                batch: job.batch,
+            }
+        };
+        let needs: Vec<Need> = candidates.iter().map(need).collect();
         let (model, profile) = match (trainer.admission, budget) {
             (Admission::Measured, Some(budget)) => {
                 let profile = measure(backend, train, candidates, &needs, budget)?;
@@ -107,11 +115,10 @@ impl Memory {
     }
 }
 
-/// The job's adapter, and the most tokens that one of its micro-batches has.
-fn need(job: &Job, backend: &dyn Backend, train: &Dataset) -> Need {
+/// The most tokens that one of the job's micro-batches has.
+fn most_tokens(job: &Job, train: &Dataset) -> u64 {
     let micros = (0..job.steps).flat_map(|step| (0..job.accumulation).map(move |micro| (step, micro)));
-    let tokens = micros.map(|(step, micro)| tokens(&train.micro_batch(job, step, micro))).max().unwrap_or(0);
-    Need { load: Load { adapter_bytes: backend.adapter_bytes(job), tokens, squared_tokens: 0 }, batch: job.batch }
+    micros.map(|(step, micro)| tokens(&train.micro_batch(job, step, micro))).max().unwrap_or(0)
 }
 
 fn tokens(rows: &[&Example]) -> u64 {
@@ -170,6 +177,8 @@ fn peak(backend: &mut dyn Backend, job: &Job, rows: &[&Example]) -> Result<u64, 
     batch.push(Lane { slot: Some(slot), rows: rows.len(), objective, divisor, last: true }, rows.iter().copied());
     let stepped = backend.step(&batch).and_then(|()| backend.read());
     let peak = backend.memory().peak;
-    backend.detach(slot)?;
-    stepped.map(|_| peak)
+    let detached = backend.detach(slot);
+    stepped?;
+    detached?;
+    Ok(peak)
 }

@@ -15,6 +15,53 @@
 //!
 //! Nobody waits forever: were all unfinished jobs parked, the lowest of their rungs would close. A job's curve and
 //! verdict don't depend on how many places there are, or on who trains beside it.
+//!
+//! ```
+//! use alto_core::batch::Example;
+//! use alto_core::data::Dataset;
+//! use alto_core::job::{AdamW, AdapterConfig, Decay, Job, Schedule};
+//! use alto_core::simulated::{CostModel, RecordedRun, SimulatedBackend};
+//! use alto_core::trainer::Trainer;
+//! use alto_exit::LossAware;
+//!
+//! // Two learning rates, and what became of each when somebody tried it.
+//! let job = |name: &str, rate| Job {
+//!     name: name.to_owned(),
+//!     adapter: AdapterConfig { rank: 8, alpha: 16.0, rank_stabilized: false, targets: ["q_proj".to_owned()].into() },
+//!     optimizer: AdamW::new(rate),
+//!     schedule: Schedule { decay: Decay::Constant, warmup_steps: 0 },
+//!     batch: 1,
+//!     accumulation: 1,
+//!     accumulation_mode: Default::default(),
+//!     steps: 100,
+//!     seed: 0,
+//! };
+//! let recorded = |last: f64| -> Result<RecordedRun, serde_json::Error> {
+//!     serde_json::from_value(serde_json::json!({
+//!         "rank": 8, "alpha": 16, "lr": 1e-4, "batch": 1, "steps": 2,
+//!         "train_loss": [2.0, last], "eval_step": [0, 2], "val_loss": [2.0, last],
+//!     }))
+//! };
+//! let runs = [("low".to_owned(), recorded(1.8)?), ("high".to_owned(), recorded(1.2)?)];
+//! let mut backend = SimulatedBackend::new(runs, CostModel::default())?;
+//! let rows = Dataset::from_examples(vec![Example { tokens: vec![1, 2], targets: vec![None, Some(3)] }])?;
+//!
+//! let candidates = vec![job("low", 1e-5).into(), job("high", 1e-3).into()];
+//! let outcome = Trainer { slots: Some(1), ..Trainer::default() }.run(
+//!     &mut backend,
+//!     &rows,
+//!     &rows,
+//!     candidates,
+//!     &LossAware::default(),
+//!     &mut |event| println!("{}", event.kind),
+//! )?;
+//!
+//! println!("{}", outcome.report.table());
+//! assert_eq!(outcome.report.winner, Some(1));
+//! assert_eq!(outcome.report.jobs[0].steps, 5); // It lagged behind at the rung, after 5% of its budget.
+//! assert!(outcome.adapters[1].is_some());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod candidate;
 mod entry;

@@ -18,8 +18,7 @@ pub const REPORT_VERSION: u32 = 1;
 pub struct Outcome {
     /// What every job came to.
     pub report: Report,
-    /// By job: the adapter at its best validation loss, however it ended; `None` if no evaluation after its first step
-    /// was finite.
+    /// By job: the adapter of [`JobReport::best`], however the job ended.
     pub adapters: Vec<Option<Adapter>>,
 }
 
@@ -42,7 +41,7 @@ pub struct Report {
     pub validation: ValidationSet,
     /// Every job, in the order in which they were given.
     pub jobs: Vec<JobReport>,
-    /// Index of the job with the lowest validation loss after its first step.
+    /// Index of the job whose best loss is the lowest, the first on ties.
     pub winner: Option<usize>,
     /// Sums over the run.
     pub totals: Totals,
@@ -70,7 +69,8 @@ pub struct JobReport {
     pub job: Job,
     /// How it ended.
     pub ended: Ended,
-    /// The evaluation with the lowest loss after its first step; the adapter that it leaves behind is that one's.
+    /// The evaluation with the lowest finite loss, the earliest on ties; the adapter that the job leaves behind is that
+    /// one's. None counts before a step has changed the adapter: one that was not skipped, at a learning rate over 0.
     pub best: Option<EvaluationPoint>,
     /// Its losses.
     pub curve: Curve,

@@ -6,7 +6,7 @@ use std::time::Instant;
 use alto_exit::{Curve, ExitPolicy, Verdict};
 
 use super::candidate::{self, Candidate};
-use super::entry::{Entry, Place, Recorded};
+use super::entry::{Entry, Place, Skip};
 use super::error::{Fault, TrainError};
 use super::event::{EVENT_VERSION, Event, EventKind, RungLoss};
 use super::marks::is_evaluated;
@@ -165,17 +165,18 @@ impl<'a> Sweep<'a> {
             if entry.has_ended() {
                 continue;
             }
-            if step != entry.due() {
+            if step != entry.unreported() {
                 return Err(entry.unexpected_report(step));
             }
-            if let Recorded::Skipped { tensor, in_a_row } = entry.record(report, &mut self.curves[job]) {
+            if let Some(Skip { tensor, in_a_row }) = entry.record(report, &mut self.curves[job]) {
                 self.emit(EventKind::Skipped { job, step, tensor: tensor.clone() });
                 if in_a_row >= self.trainer.skips {
                     self.end(job, Ended::Quarantined { tensor, step, in_a_row })?;
                 }
             }
         }
-        match self.residents().into_iter().map(|job| &self.entries[job]).find(|entry| entry.due() <= entry.step) {
+        match self.residents().into_iter().map(|job| &self.entries[job]).find(|entry| entry.unreported() <= entry.step)
+        {
             Some(silent) => Err(silent.unexpected_report(0)),
             None => Ok(()),
         }
@@ -238,7 +239,7 @@ impl<'a> Sweep<'a> {
 
     fn keep_best(&mut self, job: usize) -> Result<(), BackendError> {
         let entry = &mut self.entries[job];
-        if let Some(slot) = entry.slot().filter(|_| entry.has_improved()) {
+        if let Some(slot) = entry.slot().filter(|_| entry.is_better()) {
             let state = self.backend.snapshot(slot)?;
             entry.keep_best(&state);
         }

@@ -46,7 +46,7 @@ impl fmt::Display for Table<'_> {
                 }
                 writeln!(f, " after {} steps.", best.step)?;
             }
-            _ => writeln!(f, "No job has a finite validation loss after its first step.")?,
+            _ => writeln!(f, "No job was trained and has a finite validation loss.")?,
         }
         let totals = &report.totals;
         writeln!(

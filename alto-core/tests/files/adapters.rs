@@ -10,7 +10,7 @@ use alto_core::peft::{export, import};
 use alto_core::tensor_file::TensorFile;
 use serde_json::{Value, json};
 
-use crate::{assert_error, copy_of, edit_json, scratch, testdata};
+use crate::{Edit, assert_error, copy_of, edit_json, scratch, testdata};
 
 const SETTINGS: &str = "adapter_config.json";
 const TENSORS: &str = "adapter_model.safetensors";
@@ -145,7 +145,7 @@ fn nothing_is_overwritten() {
 fn adapters_not_worth_a_file_leave_none() {
     let dir = scratch();
     let path = dir.path().join("adapter");
-    let bad: [(fn(&mut Adapter), &[&str]); 7] = [
+    let bad: [(Edit<Adapter>, &[&str]); 7] = [
         (|a| a.modules.values_mut().for_each(|pair| pair.b.data_mut().fill(0.0)), &["nothing was trained"]),
         (|a| a.modules.clear(), &["nothing was trained"]),
         (|a| first(a).a.data_mut()[2] = f32::NAN, &["model.layers.0.mlp.down_proj.lora_A", "NaN", "index 2"]),
@@ -220,7 +220,7 @@ fn settings_that_are_not_supported_are_refused() {
 fn other_ways_to_write_the_same_settings_are_fine() {
     let init = testdata("oracle/llama_untied/r8_linear/init");
     let expected = import(&init).unwrap();
-    let edits: [fn(&mut Value); 5] = [
+    let edits: [Edit<Value>; 5] = [
         |s| s["target_modules"] = json!("all-linear"),
         |s| s["target_modules"][0] = json!("mlp.down_proj"),
         |s| s["init_lora_weights"] = json!("gaussian"),
@@ -237,7 +237,7 @@ fn other_ways_to_write_the_same_settings_are_fine() {
 #[test]
 fn settings_and_tensors_must_agree() {
     let init = testdata("oracle/llama_untied/r8_linear/init");
-    let edits: [(fn(&mut Value), &[&str]); 3] = [
+    let edits: [(Edit<Value>, &[&str]); 3] = [
         (|s| s["r"] = json!(4), &["lora_A.weight", TENSORS, "[8, ", "expected [4, d_in]"]),
         (|s| s["target_modules"] = json!(["q_proj"]), &["model.layers.0.mlp.down_proj", "is not one of them"]),
         (|s| s["target_modules"][0] = json!("lm_head"), &["model.layers.0.mlp.down_proj", "is not one of them"]),

@@ -3,12 +3,12 @@ use std::fs;
 use alto_core::data::{DataError, Tokenizer};
 use serde_json::{Value, json};
 
-use crate::{assert_error, copy_of, edit_json, testdata};
+use crate::{Edit, assert_error, copy_of, edit_json, testdata};
 
 const MODEL: &str = "quickstart/gsm-nano";
 
 /// The quick-start's tokenizer with files changed.
-fn with(edits: &[(&str, fn(&mut Value))]) -> Result<Tokenizer, DataError> {
+fn with(edits: &[(&str, Edit<Value>)]) -> Result<Tokenizer, DataError> {
     let copy = copy_of(&testdata(MODEL));
     for (file, edit) in edits {
         edit_json(&copy.path().join(file), edit);
@@ -103,22 +103,19 @@ fn beginning_and_end_are_looked_for_in_three_files() {
         map.remove("bos_token");
         map.remove("eos_token");
     };
-    let object: fn(&mut Value) = |config| config["bos_token"] = json!({"content": "<pad>", "special": true});
+    let object: Edit<Value> = |config| config["bos_token"] = json!({"content": "<pad>", "special": true});
     assert_eq!(with(&[("tokenizer_config.json", object)]).unwrap().begin(), [0]);
-    let null: fn(&mut Value) = |config| config["bos_token"] = Value::Null;
+    let null: Edit<Value> = |config| config["bos_token"] = Value::Null;
     assert!(with(&[("tokenizer_config.json", null)]).unwrap().begin().is_empty());
-    let other: fn(&mut Value) = |map| map["eos_token"] = json!("<pad>");
+    let other: Edit<Value> = |map| map["eos_token"] = json!("<pad>");
     let map = with(&[("tokenizer_config.json", remove), ("special_tokens_map.json", other)]).unwrap();
     assert_eq!((map.begin(), map.end()), (&[1][..], Some(0)));
-    let ids: fn(&mut Value) = |config| {
+    let ids: Edit<Value> = |config| {
         config["bos_token_id"] = Value::Null;
         config["eos_token_id"] = json!([2, 0]);
     };
-    let three = [
-        ("tokenizer_config.json", remove as fn(&mut Value)),
-        ("special_tokens_map.json", remove),
-        ("config.json", ids),
-    ];
+    let three =
+        [("tokenizer_config.json", remove as Edit<Value>), ("special_tokens_map.json", remove), ("config.json", ids)];
     let ids = with(&three).unwrap();
     assert_eq!((ids.begin(), ids.end()), (&[][..], Some(2)));
 }
@@ -140,9 +137,9 @@ fn files_that_are_no_tokenizer_are_named() {
 
 #[test]
 fn special_tokens_that_the_tokenizer_lacks_are_named() {
-    let unknown: fn(&mut Value) = |config| config["eos_token"] = json!("<end>");
+    let unknown: Edit<Value> = |config| config["eos_token"] = json!("<end>");
     assert_error(with(&[("tokenizer_config.json", unknown)]), &["tokenizer_config.json", "eos_token", "<end>"]);
-    let number: fn(&mut Value) = |config| config["eos_token"] = json!(2);
+    let number: Edit<Value> = |config| config["eos_token"] = json!(2);
     assert_error(with(&[("tokenizer_config.json", number)]), &["tokenizer_config.json", "eos_token is 2"]);
     let copy = copy_of(&testdata(MODEL));
     fs::remove_file(copy.path().join("tokenizer_config.json")).unwrap();

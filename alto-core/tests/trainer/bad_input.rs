@@ -14,7 +14,7 @@ fn refused(trainer: &Trainer, jobs: &[(Job, RecordedRun)], policy: &dyn ExitPoli
     let mut backend = Watched::new(backend(&known));
     let (outcome, events) = run_on(trainer, &mut backend, jobs, policy);
     assert!(backend.attaches == 0 && backend.steps.is_empty() && events.is_empty());
-    outcome.unwrap_err()
+    outcome.expect_err("the run is refused")
 }
 
 fn pair() -> Vec<(Job, RecordedRun)> {

@@ -66,13 +66,25 @@ fn an_adapter_before_the_first_step_is_never_what_a_job_leaves() {
     assert_eq!(outcome.report.winner, Some(0));
 }
 
+#[test]
+fn an_adapter_that_no_step_has_changed_is_never_what_a_job_leaves() {
+    let skips = recorded([[f64::NAN; 2], [2.0; 2]].concat(), &[(0, 1.0), (2, 1.0), (3, 3.0)]);
+    let mut jobs =
+        [(job("warms up", 4), recorded(vec![2.0; 4], &[(0, 1.0), (1, 1.0), (2, 3.0)])), (job("skips", 4), skips)];
+    // The first step of a warm-up runs at rate 0.
+    jobs[0].0.schedule.warmup_steps = 1;
+    let (outcome, _) = run(&Trainer { interval: 0.25, ..Trainer::default() }, &jobs, &Never);
+    let best: Vec<_> = outcome.report.jobs.iter().map(|job| job.best.map(|best| (best.step, best.loss))).collect();
+    assert_eq!(best, [Some((2, 3.0)), Some((3, 3.0))]);
+}
+
 /// Has a rung for the jobs of even index only, and ends nobody.
 #[derive(Debug)]
-struct EvenOnly;
+pub(crate) struct EvenOnly;
 
 impl ExitPolicy for EvenOnly {
     fn rungs(&self, job: usize) -> Vec<f64> {
-        if job % 2 == 0 { vec![0.5] } else { vec![] }
+        if job.is_multiple_of(2) { vec![0.5] } else { vec![] }
     }
 
     fn judge(&self, _: usize, _: &[Curve]) -> Verdict {

@@ -13,7 +13,7 @@ enum Where {
 
 /// Checks that every job goes from place to place as it may, that no more than `slots` have one at a time, and that all
 /// end. Returns the most that had one.
-pub fn follow(events: &[EventKind], jobs: usize, slots: Option<usize>) -> usize {
+pub(crate) fn follow(events: &[EventKind], jobs: usize, slots: Option<usize>) -> usize {
     let mut places = vec![Where::Unseen; jobs];
     let mut most = 0;
     for event in events {

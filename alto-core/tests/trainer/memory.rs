@@ -5,8 +5,9 @@ use alto_core::simulated::{CostModel, RecordedRun};
 use alto_core::trainer::{Admission, EventKind, TrainError, Trainer};
 use alto_exit::Never;
 
+use super::exits::EvenOnly;
 use super::follow::follow;
-use super::setup::{job, line, priced, run_on};
+use super::setup::{candidates, job, line, priced, rows, run_on};
 use super::watched::Watched;
 
 /// The base takes 1000 bytes, an adapter 40, a token 10; the longest of the eight rows has 9 tokens.
@@ -68,13 +69,27 @@ fn a_known_model_decides_as_its_measurement_did() {
 }
 
 #[test]
-fn the_largest_batch_is_first_and_a_freed_place_goes_to_one_of_the_same_batch() {
+fn the_largest_batch_is_first() {
     let mut jobs = jobs(&[1, 4, 1, 2, 4, 1]);
     jobs[0].0.steps = 100;
     let trainer = Trainer { slots: Some(2), admission: Admission::Unlimited, ..Trainer::default() };
     let (_, events) = run_on(&trainer, &mut priced(&jobs, CostModel::default()), &jobs, &Never);
-    // 1 and 4 (batch 4) first, both end at once: no other of their size, so the largest of the rest, by index.
+    // Both of batch 4 end at once and no other has their size: the largest of the rest, then by index.
     assert_eq!(started(&events), [1, 4, 3, 0, 2, 5]);
+}
+
+#[test]
+fn a_freed_place_goes_to_a_job_of_the_same_batch_before_a_larger_one() {
+    let jobs = jobs(&[4, 1, 1]);
+    let trainer = Trainer { slots: Some(1), ..Trainer::default() };
+    let (_, events) = run_on(&trainer, &mut priced(&jobs, CostModel::default()), &jobs, &EvenOnly);
+    assert_eq!(started(&events), [0, 1, 2]);
+    let resumed = events.iter().filter_map(|event| match event {
+        EventKind::Resumed { job, .. } => Some(*job),
+        _ => None,
+    });
+    // Job 2 gives its place free as the rung closes on 0 and 2.
+    assert_eq!(resumed.collect::<Vec<_>>(), [2, 0]);
 }
 
 #[test]
@@ -91,6 +106,17 @@ fn a_job_that_never_fits_is_named_before_anything_trains() {
     }
     assert_eq!(events, []);
     assert_eq!(backend.attached, [], "what was measured with is gone");
+}
+
+#[test]
+fn validation_rows_are_divided_where_memory_asks_for_it() {
+    let jobs = jobs(&[1, 1]);
+    // Beside the two adapters there is room for 24 tokens; the 16 rows have 2 to 17.
+    let mut backend = Watched::new(priced(&jobs, cost(1000 + 2 * 40 + 240)));
+    let run = Trainer::default().run(&mut backend, &rows(8), &rows(16), candidates(&jobs), &Never, &mut |_| ());
+    assert_eq!(run.unwrap().report.jobs[1].curve.evaluations.len(), 11);
+    assert_eq!(backend.evaluated_rows.iter().sum::<usize>(), 2 * 16 * 11);
+    assert!(backend.evaluated_rows.iter().all(|&rows| (1..=4).contains(&rows)), "{:?}", backend.evaluated_rows);
 }
 
 #[test]

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use alto_core::job::Job;
-use alto_core::simulated::RecordedRun;
-use alto_core::trainer::Trainer;
+use alto_core::simulated::{CostModel, RecordedRun};
+use alto_core::trainer::{TrainError, Trainer};
 use alto_exit::{AnyOf, Curve, ExitPolicy, Reason, Underperforming, Verdict};
 use proptest::prelude::*;
 
 use super::follow::follow;
-use super::setup::{job, recorded, run};
+use super::setup::{job, priced, recorded, run_on};
 
 /// Rungs and exits at random, yet the same for the same curve.
 #[derive(Debug, Clone)]
@@ -46,13 +46,35 @@ fn loss(number: u64, step: u64, broken: u64) -> f64 {
     if x % 100 < broken { f64::NAN } else { 1.0 + (x % 1000) as f64 / 1000.0 }
 }
 
-fn any_job() -> impl Strategy<Value = (u64, usize, usize, u64, u64, Vec<f64>)> {
-    let marks = prop::collection::vec(prop::sample::select(vec![0.0, 0.05, 0.1, 0.12, 0.3, 0.5, 0.9, 1.0]), 0..4);
-    (1..30_u64, 1..4_usize, 1..3_usize, any::<u64>(), prop::sample::select(vec![0, 0, 30, 80]), marks)
+/// What a job is made from.
+#[derive(Debug, Clone)]
+struct Drawn {
+    steps: u64,
+    batch: usize,
+    accumulation: usize,
+    /// Its losses follow from this.
+    number: u64,
+    /// Of 100 steps, how many are not finite.
+    broken: u64,
+    marks: Vec<f64>,
 }
 
-fn jobs(drawn: &[(u64, usize, usize, u64, u64, Vec<f64>)]) -> Vec<(Job, RecordedRun)> {
-    let build = |(index, &(steps, batch, accumulation, number, broken, _)): (usize, &(_, _, _, _, _, _))| {
+fn any_job() -> impl Strategy<Value = Drawn> {
+    let marks = prop::collection::vec(prop::sample::select(vec![0.0, 0.05, 0.1, 0.12, 0.3, 0.5, 0.9, 1.0]), 0..4);
+    let numbers = (1..30_u64, 1..4_usize, 1..3_usize, any::<u64>(), prop::sample::select(vec![0, 0, 30, 80]), marks);
+    numbers.prop_map(|(steps, batch, accumulation, number, broken, marks)| Drawn {
+        steps,
+        batch,
+        accumulation,
+        number,
+        broken,
+        marks,
+    })
+}
+
+fn jobs(drawn: &[Drawn]) -> Vec<(Job, RecordedRun)> {
+    let build = |(index, drawn): (usize, &Drawn)| {
+        let &Drawn { steps, batch, accumulation, number, broken, .. } = drawn;
         let job = Job { batch, accumulation, ..job(&index.to_string(), steps) };
         let train = (1..=steps).map(|step| loss(number, step, broken)).collect();
         let validation: Vec<(u64, f64)> = (0..=steps).map(|step| (step, loss(!number, step, broken / 4))).collect();
@@ -67,20 +89,32 @@ proptest! {
     #[test]
     fn all_jobs_end_and_no_verdict_depends_on_the_number_of_slots(
         drawn in prop::collection::vec(any_job(), 1..9),
-        slots in 1..9_usize,
+        (slots, budget) in (1..9_usize, 1300..2500_u64),
         interval in prop::sample::select(vec![0.01, 0.07, 0.25, 2.0]),
         (salt, exits) in (any::<u64>(), prop::sample::select(vec![0, 2, 20])),
         (mark, keep) in (prop::sample::select(vec![0.05, 0.11, 0.3]), prop::sample::select(vec![0.25, 0.5, 1.0])),
     ) {
         let jobs = jobs(&drawn);
-        let marks = drawn.iter().map(|job| job.5.clone()).collect();
+        let marks = drawn.iter().map(|job| job.marks.clone()).collect();
         let policy = AnyOf(vec![Box::new(Whims { marks, salt, exits }), Box::new(Underperforming { mark, keep })]);
-        let verdicts = |slots| {
-            let (outcome, events) = run(&Trainer { slots, interval, ..Trainer::default() }, &jobs, &policy);
+        let verdicts = |slots, budget| {
+            // The simulated device refuses what is over its budget, so that admitting too much is an error.
+            let cost = CostModel { fixed_bytes: 1000, adapter_bytes_per_rank: 10, bytes_per_token: 10, budget, ..CostModel::default() };
+            let trainer = Trainer { slots, interval, ..Trainer::default() };
+            let (outcome, events) = run_on(&trainer, &mut priced(&jobs, cost), &jobs, &policy);
+            let outcome = match outcome {
+                Err(TrainError::NeverFits { .. }) => return None,
+                other => other.expect("a run without faults"),
+            };
             follow(&events, jobs.len(), slots);
             // A skipped step has no loss, so that what is not finite stands as text.
-            outcome.report.jobs.iter().map(|job| format!("{:?} {:?} {}", job.ended, job.curve, job.steps)).collect::<Vec<_>>()
+            let jobs = outcome.report.jobs.iter();
+            Some(jobs.map(|job| format!("{:?} {:?} {}", job.ended, job.curve, job.steps)).collect::<Vec<_>>())
         };
-        prop_assert_eq!(verdicts(Some(slots)), verdicts(None));
+        let expected = verdicts(None, None);
+        prop_assert_eq!(&verdicts(Some(slots), None), &expected);
+        if let Some(found) = verdicts(Some(slots), Some(budget)) {
+            prop_assert_eq!(Some(found), expected);
+        }
     }
 }

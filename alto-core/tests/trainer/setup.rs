@@ -10,7 +10,7 @@ use alto_core::trainer::{Candidate, Event, EventKind, Outcome, TrainError, Train
 use alto_exit::ExitPolicy;
 
 /// A job of batch size 1 and rank 4.
-pub fn job(name: &str, steps: u64) -> Job {
+pub(crate) fn job(name: &str, steps: u64) -> Job {
     Job {
         name: name.into(),
         adapter: AdapterConfig { rank: 4, alpha: 8.0, rank_stabilized: false, targets: ["q_proj".into()].into() },
@@ -25,16 +25,16 @@ pub fn job(name: &str, steps: u64) -> Job {
 }
 
 /// Rows of 2, 3, 4, ... tokens, all labelled.
-pub fn rows(count: usize) -> Dataset {
+pub(crate) fn rows(count: usize) -> Dataset {
     let row = |index: usize| {
         let tokens: Vec<u32> = (0..index as u32 + 2).collect();
         Example { targets: tokens.iter().map(|&token| Some(token)).collect(), tokens }
     };
-    Dataset::from_examples((0..count).map(row).collect()).unwrap()
+    Dataset::from_examples((0..count).map(row).collect()).expect("rows with labels")
 }
 
 /// A run of these training losses that was evaluated after these steps.
-pub fn recorded(train_loss: Vec<f64>, validation: &[(u64, f64)]) -> RecordedRun {
+pub(crate) fn recorded(train_loss: Vec<f64>, validation: &[(u64, f64)]) -> RecordedRun {
     RecordedRun {
         rank: 4,
         alpha: 8.0,
@@ -51,19 +51,20 @@ pub fn recorded(train_loss: Vec<f64>, validation: &[(u64, f64)]) -> RecordedRun 
 }
 
 /// A run of this many steps whose losses go in a line from 2.0 to `last`.
-pub fn line(steps: u64, last: f64) -> RecordedRun {
+pub(crate) fn line(steps: u64, last: f64) -> RecordedRun {
     let loss = |step: u64| 2.0 + (last - 2.0) * step as f64 / steps as f64;
     recorded((1..=steps).map(loss).collect(), &[(0, 2.0), (steps, last)])
 }
 
 /// The recorded sweep in `testdata`: by name, with the job that replays each.
-pub fn recorded_sweep() -> Vec<(Job, RecordedRun)> {
+pub(crate) fn recorded_sweep() -> Vec<(Job, RecordedRun)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../testdata/curves");
-    let mut files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let mut files: Vec<_> =
+        std::fs::read_dir(folder).expect("testdata").map(|entry| entry.expect("a file").path()).collect();
     files.sort();
     let read = |path: &std::path::PathBuf| {
-        let run = RecordedRun::read(path).unwrap();
-        let mut job = job(path.file_stem().unwrap().to_str().unwrap(), run.steps);
+        let run = RecordedRun::read(path).expect("a recorded run");
+        let mut job = job(path.file_stem().and_then(|stem| stem.to_str()).expect("a name"), run.steps);
         (job.adapter.rank, job.adapter.alpha) = (run.rank, run.alpha);
         (job.optimizer.learning_rate, job.batch) = (run.lr, run.batch);
         (job, run)
@@ -72,28 +73,32 @@ pub fn recorded_sweep() -> Vec<(Job, RecordedRun)> {
 }
 
 /// A backend that replays these, at no cost.
-pub fn backend(jobs: &[(Job, RecordedRun)]) -> SimulatedBackend {
+pub(crate) fn backend(jobs: &[(Job, RecordedRun)]) -> SimulatedBackend {
     priced(jobs, CostModel::default())
 }
 
 /// A backend that replays these.
-pub fn priced(jobs: &[(Job, RecordedRun)], cost: CostModel) -> SimulatedBackend {
-    SimulatedBackend::new(jobs.iter().map(|(job, run)| (job.name.clone(), run.clone())), cost).unwrap()
+pub(crate) fn priced(jobs: &[(Job, RecordedRun)], cost: CostModel) -> SimulatedBackend {
+    SimulatedBackend::new(jobs.iter().map(|(job, run)| (job.name.clone(), run.clone())), cost).expect("runs to replay")
 }
 
 /// The jobs as candidates.
-pub fn candidates(jobs: &[(Job, RecordedRun)]) -> Vec<Candidate> {
+pub(crate) fn candidates(jobs: &[(Job, RecordedRun)]) -> Vec<Candidate> {
     jobs.iter().map(|(job, _)| Candidate::from(job.clone())).collect()
 }
 
 /// Runs them on a backend of their own.
-pub fn run(trainer: &Trainer, jobs: &[(Job, RecordedRun)], policy: &dyn ExitPolicy) -> (Outcome, Vec<EventKind>) {
+pub(crate) fn run(
+    trainer: &Trainer,
+    jobs: &[(Job, RecordedRun)],
+    policy: &dyn ExitPolicy,
+) -> (Outcome, Vec<EventKind>) {
     let (outcome, events) = run_on(trainer, &mut backend(jobs), jobs, policy);
-    (outcome.unwrap(), events)
+    (outcome.expect("a run without faults"), events)
 }
 
 /// Runs them on this backend, over eight training and three validation rows.
-pub fn run_on(
+pub(crate) fn run_on(
     trainer: &Trainer,
     backend: &mut dyn alto_core::backend::Backend,
     jobs: &[(Job, RecordedRun)],
@@ -106,6 +111,6 @@ pub fn run_on(
 }
 
 /// How many steps the simulated backend has trained an adapter: the entries of `b` count them.
-pub fn trained_steps(adapter: &alto_core::adapter::Adapter) -> f32 {
+pub(crate) fn trained_steps(adapter: &alto_core::adapter::Adapter) -> f32 {
     adapter.modules["simulated.q_proj"].b.data()[0]
 }

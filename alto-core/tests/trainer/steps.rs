@@ -21,14 +21,30 @@ fn losses_are_read_once_for_all_that_are_evaluated_together() {
     assert_eq!(backend.reads, 5, "before the first step and at each quarter");
     assert_eq!(backend.steps.len(), 32);
     assert!(report.jobs.iter().all(|job| job.curve.evaluations.len() == 5));
-    // 12 jobs times 3 rows, ten at a time.
-    assert_eq!(backend.evaluated_rows, [10, 10, 10, 6].repeat(5));
+    // 12 jobs times 3 rows, at most ten at a time; no job's rows are divided without need.
+    assert_eq!(backend.evaluated_rows, [9; 4 * 5]);
     // The last evaluation's adapter comes with the job as it leaves.
     let improved = |job: &alto_core::trainer::JobReport| {
         let losses: Vec<f64> = job.curve.evaluations[1..4].iter().map(|point| point.loss).collect();
         (0..3).filter(|&at| losses[..at].iter().all(|&earlier| losses[at] < earlier)).count()
     };
     assert_eq!(backend.snapshots, report.jobs.iter().map(improved).sum::<usize>());
+}
+
+#[test]
+fn validation_rows_are_cut_alike_whoever_is_evaluated_beside() {
+    let jobs = [(job("a", 4), line(4, 1.0)), (job("b", 4), line(4, 1.0)), (job("c", 4), line(4, 1.0))];
+    let calls = |jobs: &[_], evaluation_rows, validation| {
+        let mut backend = Watched::new(backend(jobs));
+        let trainer = Trainer { interval: 1.0, evaluation_rows, ..Trainer::default() };
+        let validation = rows(validation);
+        trainer.run(&mut backend, &rows(8), &validation, candidates(jobs), &Never, &mut |_| ()).unwrap();
+        backend.evaluated_rows[..backend.evaluated_rows.len() / 2].to_vec()
+    };
+    assert_eq!(calls(&jobs[..1], 4, 9), [3, 3, 3], "not 4, 4, 1");
+    assert_eq!(calls(&jobs, 4, 9), [3; 9]);
+    assert_eq!(calls(&jobs, 8, 3), [6, 3]);
+    assert_eq!(calls(&jobs, 1, 2), [1; 6]);
 }
 
 #[test]

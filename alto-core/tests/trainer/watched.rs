@@ -7,24 +7,24 @@ use alto_core::simulated::SimulatedBackend;
 
 /// Passes everything on to a simulated backend.
 #[derive(Debug)]
-pub struct Watched {
-    pub inner: SimulatedBackend,
-    pub attached: Vec<Slot>,
-    pub attaches: usize,
-    pub most_attached: usize,
-    pub reads: usize,
-    pub evaluated_rows: Vec<usize>,
-    pub snapshots: usize,
+pub(crate) struct Watched {
+    pub(crate) inner: SimulatedBackend,
+    pub(crate) attached: Vec<Slot>,
+    pub(crate) attaches: usize,
+    pub(crate) most_attached: usize,
+    pub(crate) reads: usize,
+    pub(crate) evaluated_rows: Vec<usize>,
+    pub(crate) snapshots: usize,
     /// The lanes of each step.
-    pub steps: Vec<Vec<Lane>>,
+    pub(crate) steps: Vec<Vec<Lane>>,
     /// Fails at the step call of this index.
-    pub fail_at: Option<usize>,
+    pub(crate) fail_at: Option<usize>,
     /// Keeps one report back at the read of this index.
-    pub lose_report_at: Option<usize>,
+    pub(crate) lose_report_at: Option<usize>,
 }
 
 impl Watched {
-    pub fn new(inner: SimulatedBackend) -> Self {
+    pub(crate) fn new(inner: SimulatedBackend) -> Self {
         Self {
             inner,
             attached: vec![],

@@ -95,8 +95,11 @@ impl Norm {
 struct Factors {
     gradient: f32,
     keep: f32,
-    beta1: f32,
+    /// `1 - beta1`, taken in f64: in f32 it would lose digits.
+    fresh1: f32,
     beta2: f32,
+    /// `1 - beta2`, likewise.
+    fresh2: f32,
     step: f32,
     second_root: f32,
     epsilon: f32,
@@ -109,8 +112,9 @@ impl Factors {
         Self {
             gradient: group.clip.map_or(1.0, |clip| (clip / (norm + 1e-6)).min(1.0)) as f32,
             keep: (1.0 - group.learning_rate * group.weight_decay) as f32,
-            beta1: beta1 as f32,
+            fresh1: (1.0 - beta1) as f32,
             beta2: beta2 as f32,
+            fresh2: (1.0 - beta2) as f32,
             step: (group.learning_rate / (1.0 - power(beta1))) as f32,
             second_root: (1.0 - power(beta2)).sqrt() as f32,
             epsilon: group.epsilon as f32,
@@ -132,8 +136,8 @@ impl Part<'_> {
             let moments = self.first.iter_mut().zip(self.second);
             for ((p, (m, v)), g) in self.parameters.iter_mut().zip(moments).zip(self.gradient) {
                 let g = g * f.gradient;
-                *m += (g - *m) * (1.0 - f.beta1);
-                *v = *v * f.beta2 + g * g * (1.0 - f.beta2);
+                *m += (g - *m) * f.fresh1;
+                *v = *v * f.beta2 + g * g * f.fresh2;
                 *p = *p * f.keep - f.step * *m / (v.sqrt() / f.second_root + f.epsilon);
             }
         });

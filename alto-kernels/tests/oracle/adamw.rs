@@ -188,6 +188,17 @@ fn a_clip_tames_gradients_whose_squares_overflow() {
     assert_eq!(report[(0, 1)], -1.0);
 }
 
+/// Where the norm is as small as the 1e-6 that is added to it, the clip halves what it would otherwise leave alone.
+#[test]
+fn a_tiny_clip_divides_by_the_norm_and_a_millionth() {
+    let zeros = Matrix::zeros(1, 2);
+    let before = State([zeros.clone(), zeros.clone(), zeros]);
+    let gradient = Matrix::new(1, 2, [0.6e-6f32, -0.8e-6].map(f64::from).to_vec());
+    let groups = [AdamWGroup { spans: vec![0..1, 1..2], clip: Some(1e-6), ..plain_group() }];
+    let (State([_, first, _]), _) = before.fast(&gradient, &groups);
+    assert_close("first moments", &first, &Matrix::new(1, 2, vec![0.03e-6, -0.04e-6]), ADAMW.over(1));
+}
+
 /// Bit for bit, so that neither a neighbour nor its place changes what a job learns.
 #[test]
 fn a_group_is_the_same_alone_and_every_time() {

@@ -94,14 +94,22 @@ fn relative(got: f64, expected: f64) -> f64 {
     (got - expected).abs() / expected.abs()
 }
 
-/// Steps up to which the references' own f32 and f64 agree, so that rounding doesn't decide where the run goes.
-fn comparable_steps(trace: &Trace) -> usize {
+/// The step, if any, at which the references' own f32 and f64 part: from then on rounding decides where the run goes.
+fn parting_step(trace: &Trace) -> Option<usize> {
+    (0..trace.train.len()).find(|&step| gaps(trace, step) != [0.0; 2])
+}
+
+/// How far the references' own f32 and f64 are apart in a step's loss and gradient norm, where that is over the tolerance.
+fn gaps(trace: &Trace, step: usize) -> [f64; 2] {
     let (single, double) = (&trace.f32, &trace.f64);
-    let parts = |step: usize| {
-        relative(single.loss[step], double.loss[step]) > TOLERANCE.loss
-            || relative(single.grad_norm[step], double.grad_norm[step]) > TOLERANCE.grad_norm
+    let gap = |single: f64, double: f64, tolerance: f64| {
+        let gap = relative(single, double);
+        if gap <= tolerance { 0.0 } else { gap }
     };
-    (0..single.loss.len()).find(|&step| parts(step)).unwrap_or(single.loss.len())
+    [
+        gap(single.loss[step], double.loss[step], TOLERANCE.loss),
+        gap(single.grad_norm[step], double.grad_norm[step], TOLERANCE.grad_norm),
+    ]
 }
 
 /// Trains the case as recorded; the largest errors on the way.
@@ -110,8 +118,8 @@ pub(super) fn replay(backend: &mut dyn Inspect, case: &Path, trace: &Trace) -> R
     let name = case.file_name().map_or_else(|| "case".into(), |name| name.to_string_lossy());
     let job = trace.job(&name, &start);
     let slot = backend.attach(&job, Some(JobState::starting_from(start)))?;
-    let steps = comparable_steps(trace);
-    let chaotic = steps < trace.train.len();
+    let parting = parting_step(trace);
+    let steps = parting.map_or(trace.train.len(), |step| step + 1);
     let mut errors = Errors {
         loss: 0.0,
         evaluation: 0.0,
@@ -129,18 +137,22 @@ pub(super) fn replay(backend: &mut dyn Inspect, case: &Path, trace: &Trace) -> R
     raise(&mut errors.logits, logits(backend, case, trace, Some(slot), "init")?);
     for step in 0..=steps {
         if let Some(evaluation) = trace.f32.eval_step.iter().position(|&at| at == step as u64) {
-            let got = evaluate(backend, trace, slot)?;
-            raise(&mut errors.evaluation, relative(got, trace.f32.eval_loss[evaluation]));
+            if parting.is_none_or(|parting| step <= parting) {
+                let got = evaluate(backend, trace, slot)?;
+                raise(&mut errors.evaluation, relative(got, trace.f32.eval_loss[evaluation]));
+            }
         }
         if step < steps {
             run_step(backend, &job, &trace.train[step], slot, true)?;
         }
     }
     for (report, step) in backend.read()?.into_iter().zip(0..) {
-        raise(&mut errors.loss, relative(report.loss, trace.f32.loss[step]));
-        raise(&mut errors.grad_norm, relative(report.grad_norm, trace.f32.grad_norm[step]));
+        let [loss_gap, norm_gap] = gaps(trace, step);
+        let beyond = |error: f64, gap: f64| if error <= gap { 0.0 } else { error - gap };
+        raise(&mut errors.loss, beyond(relative(report.loss, trace.f32.loss[step]), loss_gap));
+        raise(&mut errors.grad_norm, beyond(relative(report.grad_norm, trace.f32.grad_norm[step]), norm_gap));
     }
-    if !chaotic {
+    if parting.is_none() {
         raise(&mut errors.logits, logits(backend, case, trace, Some(slot), "final")?);
         let expected = peft::import(&case.join("final"))?;
         errors.adapter = Some(adapter_error(&backend.snapshot(slot)?.adapter, &expected, case)?);

@@ -6,7 +6,8 @@
 //! (`logits.safetensors`), and the final adapter (`final`). A case is trained as its trace says and compared at every step.
 //!
 //! A run at an absurd learning rate is chaotic: rounding alone decides where it goes. The traces hold each run in f32 and in
-//! f64; where those two part by more than what is tolerated, a case is compared up to there, and not in its final state.
+//! f64; once those two part by more than what is tolerated, a case is compared no further, nor in its final state, and at that
+//! step an error counts only beyond their own distance.
 
 mod compare;
 mod error;

@@ -1,0 +1,282 @@
+//! What is refused, with which words, and that nothing has happened then.
+
+use alto_core::backend::{Backend, BackendError, JobState, Slot};
+use alto_core::batch::Batch;
+use alto_core::burn::BurnBackend;
+use alto_core::job::Job;
+use alto_core::matrix::Matrix;
+
+use super::setup::{ALL, adapter_bits, advance, bits, job, join, lane, leave, losses, read, small, some_rows, train};
+use super::setup::unlike_jobs;
+
+/// Trains three jobs, lets `interfere` try something in the middle of a step, and trains on; the bits of all that came of it.
+fn run(interfere: &dyn Fn(&mut BurnBackend, &[Slot])) -> (Vec<Vec<u64>>, Vec<Vec<(String, Vec<u32>)>>) {
+    let rows = some_rows();
+    let mut jobs = unlike_jobs();
+    jobs[1].accumulation = 2;
+    let mut backend = small();
+    let mut tenants = jobs.each_ref().map(|job| join(&mut backend, job, &rows));
+    let slots = tenants.each_ref().map(|tenant| tenant.slot);
+    train(&mut backend, &mut tenants.each_mut(), 5);
+    interfere(&mut backend, &slots);
+    train(&mut backend, &mut tenants.each_mut(), 5);
+    let reports = read(&mut backend);
+    assert_eq!(reports.len(), 10 + 5 + 10);
+    let losses = slots.iter().map(|&slot| bits(&losses(&reports, slot))).collect();
+    let states = tenants.map(|tenant| adapter_bits(&leave(&mut backend, tenant).adapter)).into();
+    (losses, states)
+}
+
+/// Checks the words of every refusal, and that training goes on as without any.
+fn assert_refused(attempts: &[(&dyn Fn(&mut BurnBackend, &[Slot]) -> Result<(), BackendError>, &str)]) {
+    let undisturbed = run(&|_, _| ());
+    let disturbed = run(&|backend, slots| {
+        for (attempt, expected) in attempts {
+            let error = attempt(backend, slots).expect_err(expected);
+            assert_eq!(error.to_string(), *expected);
+        }
+    });
+    assert_eq!(disturbed, undisturbed);
+}
+
+fn attach(backend: &mut BurnBackend, job: &Job, state: Option<JobState>) -> Result<(), BackendError> {
+    backend.attach(job, state).map(|_| ())
+}
+
+#[test]
+fn jobs_that_the_model_cannot_have() {
+    let unknown = job("odd", 2, &["q_proj", "w_proj"]);
+    let rankless = job("none", 0, &ALL);
+    let mut hopeless = job("hopeless", 1, &ALL);
+    hopeless.optimizer.learning_rate = f64::NAN;
+    let known = "job odd: unknown target module w_proj, this model has down_proj, gate_proj, k_proj, o_proj, q_proj, \
+                 up_proj, v_proj";
+    assert_refused(&[
+        (&|backend, _| backend.check(&unknown), known),
+        (&|backend, _| attach(backend, &unknown, None), known),
+        (&|backend, _| backend.check(&rankless), "job none: rank is 0, but must be at least 1"),
+        (&|backend, _| attach(backend, &rankless, None), "job none: rank is 0, but must be at least 1"),
+        (
+            &|backend, _| attach(backend, &hopeless, None),
+            "job hopeless: learning rate is NaN, but must be a finite positive number",
+        ),
+    ]);
+}
+
+/// The state of a job after three steps, on which `spoil` works.
+fn spoilt(job: &Job, spoil: impl FnOnce(&mut JobState)) -> JobState {
+    let rows = some_rows();
+    let mut backend = small();
+    let mut tenant = join(&mut backend, job, &rows);
+    for _ in 0..3 {
+        advance(&mut backend, &mut [&mut tenant]);
+    }
+    let mut state = leave(&mut backend, tenant);
+    spoil(&mut state);
+    state
+}
+
+#[test]
+fn states_that_are_not_the_jobs() {
+    const V: &str = "model.layers.1.self_attn.v_proj";
+    const K: &str = "model.layers.1.self_attn.k_proj";
+    let fits = job("fits", 2, &["q_proj", "v_proj"]);
+    let state = |spoil: fn(&mut JobState)| Some(spoilt(&fits, spoil));
+    let expected = |found: &str, module: &str, expected: &str| {
+        format!("job fits: its state has {found} for {module}, expected {expected}")
+    };
+    let of_v = "factors of 2 x 64 and 32 x 2";
+    let cases = [
+        (
+            Some(spoilt(&job("fits", 3, &["q_proj", "v_proj"]), |_| ())),
+            expected(
+                "factors of 3 x 64 and 64 x 3",
+                "model.layers.0.self_attn.q_proj",
+                "factors of 2 x 64 and 64 x 2",
+            ),
+        ),
+        (
+            state(|state| state.adapter.modules.get_mut(V).unwrap().b = Matrix::zeros(64, 2)),
+            expected("factors of 2 x 64 and 64 x 2", V, of_v),
+        ),
+        (state(|state| drop(state.adapter.modules.remove(V))), expected("nothing", V, of_v)),
+        (state(|state| drop(state.moments.remove(V))), expected("nothing", V, of_v)),
+        (
+            state(|state| state.moments.get_mut(V).unwrap().second.a = Matrix::zeros(2, 63)),
+            expected("factors of 2 x 63 and 32 x 2", V, of_v),
+        ),
+        (
+            state(|state| {
+                let stray = state.adapter.modules[V].clone();
+                state.adapter.modules.insert(K.into(), stray);
+            }),
+            expected("factors", K, "nothing, the job doesn't target it"),
+        ),
+        (
+            state(|state| {
+                let stray = state.moments[V].clone();
+                state.moments.insert(K.into(), stray);
+            }),
+            expected("moments", K, "nothing, the job doesn't target it"),
+        ),
+    ];
+    for (state, expected) in &cases {
+        assert_refused(&[(&|backend, _| attach(backend, &fits, state.clone()), expected)]);
+    }
+}
+
+/// The settings beside the factors may be those of another job: what counts is that the factors fit.
+#[test]
+fn a_state_is_judged_by_its_factors() {
+    let rows = some_rows();
+    let fits = job("fits", 2, &ALL);
+    let continued = |state: JobState| {
+        let mut backend = small();
+        // Somebody whose entries a wrong layout would reach into.
+        let [other, ..] = unlike_jobs();
+        let mut other = join(&mut backend, &other, &rows);
+        let mut tenant = super::setup::rejoin(&mut backend, &fits, &rows, Some(state));
+        train(&mut backend, &mut [&mut tenant, &mut other], 3);
+        let reports = read(&mut backend);
+        (bits(&losses(&reports, tenant.slot)), bits(&losses(&reports, other.slot)))
+    };
+    let sound = spoilt(&fits, |state| state.moments.clear());
+    let mut odd = sound.clone();
+    odd.adapter.config.rank = 7;
+    odd.adapter.config.alpha = 99.0;
+    assert_eq!(continued(odd), continued(sound));
+}
+
+/// A sound batch of two rows of the first job.
+fn two_rows(slots: &[Slot]) -> Batch {
+    let rows = some_rows();
+    let mut batch = Batch::default();
+    batch.push(lane(Some(slots[0]), 2, 5.0, true), &rows.examples()[..2]);
+    batch
+}
+
+#[test]
+fn batches_that_the_model_cannot_have() {
+    let first = some_rows().examples()[0].tokens.len();
+    let change = |spoil: fn(&mut Batch)| {
+        move |backend: &mut BurnBackend, slots: &[Slot]| {
+            let mut batch = two_rows(slots);
+            spoil(&mut batch);
+            let evaluated = backend.evaluate(&batch).expect_err("a batch that can't be").to_string();
+            let stepped = backend.step(&batch);
+            assert_eq!(stepped.as_ref().expect_err("a batch that can't be").to_string(), evaluated);
+            stepped
+        }
+    };
+    assert_refused(&[
+        (
+            &change(|batch| batch.tokens[1] = 256),
+            "token id 256 at position 1 is out of range, the vocabulary has 256",
+        ),
+        (
+            &change(|batch| *batch.targets.last_mut().unwrap() = Some(u32::MAX)),
+            &format!(
+                "token id 4294967295 at position {} is out of range, the vocabulary has 256",
+                two_rows(&[Slot(0)]).tokens.len() - 1
+            ),
+        ),
+        (
+            &change(|batch| {
+                batch.push(lane(None, 1, 1.0, true), [&alto_core::batch::Example {
+                    tokens: vec![3; 257],
+                    targets: vec![Some(3); 257],
+                }]);
+            }),
+            "row 2 has 257 tokens, the model's context is 256",
+        ),
+        (
+            &change(|batch| {
+                let again = batch.lanes[0].clone();
+                batch.lanes[0].rows = 1;
+                batch.lanes.push(alto_core::batch::Lane { rows: 1, ..again });
+            }),
+            "the batch contradicts itself: the number of lanes of one slot is 2, expected 1",
+        ),
+        (
+            &change(|batch| batch.targets.truncate(batch.tokens.len() - 1)),
+            &format!(
+                "the batch contradicts itself: the number of targets is {}, expected {}",
+                two_rows(&[Slot(0)]).tokens.len() - 1,
+                two_rows(&[Slot(0)]).tokens.len()
+            ),
+        ),
+        (
+            &change(|batch| batch.row_lengths[1] -= 1),
+            &format!(
+                "the batch contradicts itself: the sum of the row lengths is {}, expected {}",
+                two_rows(&[Slot(0)]).tokens.len() - 1,
+                two_rows(&[Slot(0)]).tokens.len()
+            ),
+        ),
+        (
+            &change(|batch| batch.lanes[0].rows = 3),
+            "the batch contradicts itself: the lanes' number of rows is 3, expected 2",
+        ),
+        (&change(|batch| batch.lanes[0].slot = Some(Slot(77))), "slot 77 is not attached"),
+    ]);
+    assert!(first > 1, "the token that is changed is in the first row");
+}
+
+#[test]
+fn divisors_that_are_not_positive_numbers() {
+    for divisor in [0.0, -3.0, f64::INFINITY, f64::NAN] {
+        let step = move |backend: &mut BurnBackend, slots: &[Slot]| {
+            let mut batch = two_rows(slots);
+            batch.push(lane(Some(slots[2]), 1, divisor, true), &some_rows().examples()[..1]);
+            // Evaluating doesn't divide.
+            backend.evaluate(&batch).unwrap();
+            backend.step(&batch)
+        };
+        let expected = format!("lane 1 has the loss divisor {divisor}, expected a finite positive number");
+        assert_refused(&[(&step, &expected)]);
+    }
+}
+
+#[test]
+fn slots_that_nobody_has() {
+    let gone = |backend: &mut BurnBackend| {
+        let slot = backend.attach(&job("gone", 3, &ALL), None).unwrap();
+        backend.detach(slot).unwrap();
+        slot
+    };
+    // Slots are never handed out twice, so these are the fourth to the seventh.
+    assert_refused(&[
+        (&|backend, _| gone_then(backend, gone, |backend, slot| backend.snapshot(slot).map(drop)), "slot 3 is not attached"),
+        (&|backend, _| gone_then(backend, gone, |backend, slot| backend.detach(slot).map(drop)), "slot 4 is not attached"),
+        (
+            &|backend, _| {
+                gone_then(backend, gone, |backend, slot| {
+                    let mut batch = Batch::default();
+                    batch.push(lane(Some(slot), 0, 1.0, true), []);
+                    backend.step(&batch)
+                })
+            },
+            "slot 5 is not attached",
+        ),
+        (
+            &|backend, slots| {
+                gone_then(backend, gone, |backend, slot| {
+                    let mut batch = two_rows(slots);
+                    batch.lanes.push(lane(Some(slot), 0, 1.0, true));
+                    backend.evaluate(&batch).map(drop)
+                })
+            },
+            "slot 6 is not attached",
+        ),
+        (&|backend, _| backend.detach(Slot(1000)).map(drop), "slot 1000 is not attached"),
+    ]);
+}
+
+fn gone_then<T>(
+    backend: &mut BurnBackend,
+    gone: impl Fn(&mut BurnBackend) -> Slot,
+    then: impl FnOnce(&mut BurnBackend, Slot) -> T,
+) -> T {
+    let slot = gone(backend);
+    then(backend, slot)
+}

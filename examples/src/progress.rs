@@ -1,0 +1,78 @@
+//! How far a run has come, for people to watch.
+
+use std::io::IsTerminal;
+use std::time::Duration;
+
+use alto_core::job::Job;
+use alto_core::trainer::{Event, EventKind};
+use indicatif::{ProgressBar, ProgressStyle};
+
+/// One bar over all jobs, with a line for every job that ends; on a terminal. Elsewhere a line for each tenth, too.
+#[derive(Debug)]
+pub struct Progress {
+    bar: ProgressBar,
+    names: Vec<String>,
+    /// By job, the share of its budget that is used or will never be.
+    done: Vec<f64>,
+    best: Option<(f64, usize)>,
+    tenths: u64,
+}
+
+impl Progress {
+    /// A display of these jobs, which are the run's, on standard error.
+    pub fn new(jobs: &[Job]) -> Self {
+        let bar = ProgressBar::new(1000).with_style(
+            ProgressStyle::with_template("{spinner} {elapsed} {bar:30} {percent}%  {msg}").expect("a valid template"),
+        );
+        bar.enable_steady_tick(Duration::from_millis(200));
+        let names = jobs.iter().map(|job| job.name.clone()).collect();
+        Self { bar, names, done: vec![0.0; jobs.len()], best: None, tenths: 0 }
+    }
+
+    /// Shows what happened.
+    pub fn observe(&mut self, event: &Event) {
+        match &event.kind {
+            EventKind::Evaluated { job, validation, .. } => {
+                self.done[*job] = validation.progress;
+                if self.best.is_none_or(|(loss, _)| validation.loss < loss) {
+                    self.best = Some((validation.loss, *job));
+                }
+                self.advance(event.seconds);
+            }
+            EventKind::Ended { job, step, how } => {
+                self.done[*job] = 1.0;
+                self.say(event.seconds, &format!("{} ends after {step} steps: {how}", self.names[*job]));
+                self.advance(event.seconds);
+            }
+            EventKind::Skipped { job, step, tensor } => {
+                self.say(event.seconds, &format!("{} skips step {step}: {tensor} is not finite", self.names[*job]));
+            }
+            kind @ (EventKind::Profiled(_) | EventKind::RungClosed { .. }) => {
+                self.say(event.seconds, &kind.to_string());
+            }
+            _ => {}
+        }
+    }
+
+    fn advance(&mut self, seconds: f64) {
+        let done = self.done.iter().sum::<f64>() / self.done.len() as f64;
+        let best = self.best.map_or_else(String::new, |(loss, job)| format!("best {loss:.4}, {}", self.names[job]));
+        self.bar.set_position((1000.0 * done) as u64);
+        self.bar.set_message(best.clone());
+        let tenths = (10.0 * done) as u64;
+        if tenths > self.tenths && !std::io::stderr().is_terminal() {
+            self.say(seconds, &format!("{tenths}0% done, {best}"));
+        }
+        self.tenths = tenths;
+    }
+
+    fn say(&self, seconds: f64, line: &str) {
+        self.bar.suspend(|| eprintln!("{seconds:>6.1} s  {line}"));
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
+    }
+}
