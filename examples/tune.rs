@@ -55,6 +55,9 @@ struct Arguments {
     /// What the process may take of memory; no limit if not given.
     #[arg(long, value_name = "GIB", value_parser = gib)]
     memory: Option<u64>,
+    /// Rows of the validation set that count, the first; all if not given.
+    #[arg(long, value_name = "N")]
+    val_rows: Option<usize>,
     /// Progress between a job's evaluations.
     #[arg(long, value_name = "SHARE", default_value_t = 0.02)]
     interval: f64,
@@ -104,6 +107,10 @@ fn tune(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
     let val = Dataset::read(&val, &tokenizer, context)?;
     train.check_vocabulary(vocabulary)?;
     val.check_vocabulary(vocabulary)?;
+    let val = match arguments.val_rows {
+        Some(rows) => Dataset::from_examples(val.examples().iter().take(rows).cloned().collect())?,
+        None => val,
+    };
     let jobs = space.jobs(train.examples().len())?;
     if let Some(bytes) = arguments.memory { backend = backend.with_memory_budget(bytes); }
     let trainer = Trainer { slots: arguments.slots, interval: arguments.interval, ..Trainer::default() };

@@ -213,6 +213,9 @@ pub enum BackendError {
         /// The number expected.
         expected: usize,
     },
+    /// A reason of the implementer's own.
+    #[error(transparent)]
+    Own(Box<dyn std::error::Error + Send + Sync>),
     /// The device or the framework below failed.
     #[error("the device failed")]
     Device {

@@ -42,7 +42,7 @@ fn validation_loss(backend: &mut SimulatedBackend, slot: Option<Slot>) -> f64 {
 }
 
 fn simulation_error(error: BackendError) -> SimulationError {
-    let BackendError::Device { source } = error else { panic!("not the simulation's: {error}") };
+    let BackendError::Own(source) = error else { panic!("not the simulation's: {error}") };
     *source.downcast().expect("a simulation error")
 }
 

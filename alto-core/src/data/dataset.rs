@@ -19,6 +19,7 @@ pub struct Dataset {
     /// At least one; each has a labelled token.
     examples: Vec<Example>,
     truncated: Vec<Cut>,
+    labelled_bytes: Option<u64>,
     orders: Orders,
 }
 
@@ -41,8 +42,9 @@ impl Dataset {
     /// # Errors
     /// Names the first line that is broken, empty, has no completion, or whose prompt alone fills the context.
     pub fn read(path: &Path, tokenizer: &Tokenizer, context: usize) -> Result<Self, DataError> {
-        let (mut examples, mut truncated) = (vec![], vec![]);
+        let (mut examples, mut truncated, mut bytes) = (vec![], vec![], 0);
         read_rows(path, |place, row| {
+            bytes += row.completion.len() as u64;
             let line = place.line;
             let (example, tokens) = example(place, &row, tokenizer, context)?;
             if tokens > context {
@@ -55,7 +57,9 @@ impl Dataset {
             let (rows, line) = (truncated.len(), first.line);
             tracing::warn!(path = %path.display(), rows, line, context, "completions are cut off by the context");
         }
-        Self::new(Some(path.to_owned()), examples, truncated)
+        // Of a completion that is cut off, nobody knows how many bytes the tokens left stand for.
+        let labelled_bytes = truncated.is_empty().then_some(bytes);
+        Self::new(Some(path.to_owned()), examples, truncated, labelled_bytes)
     }
 
     /// A data set of these examples.
@@ -63,10 +67,15 @@ impl Dataset {
     /// # Errors
     /// When there are none, or one has no labelled token or not as many targets as tokens.
     pub fn from_examples(examples: Vec<Example>) -> Result<Self, DataError> {
-        Self::new(None, examples, vec![])
+        Self::new(None, examples, vec![], None)
     }
 
-    fn new(path: Option<PathBuf>, examples: Vec<Example>, truncated: Vec<Cut>) -> Result<Self, DataError> {
+    fn new(
+        path: Option<PathBuf>,
+        examples: Vec<Example>,
+        truncated: Vec<Cut>,
+        labelled_bytes: Option<u64>,
+    ) -> Result<Self, DataError> {
         if examples.is_empty() {
             return Err(DataError::NoRows { path });
         }
@@ -76,7 +85,7 @@ impl Dataset {
                 return Err(DataError::BadExample { place: Place { path, line: index + 1 }, tokens, labelled });
             }
         }
-        Ok(Self { path, examples, truncated, orders: Orders::default() })
+        Ok(Self { path, examples, truncated, labelled_bytes, orders: Orders::default() })
     }
 
     /// All examples, in the file's order.
@@ -87,6 +96,11 @@ impl Dataset {
     /// The rows whose completion is cut off.
     pub fn truncated(&self) -> &[Cut] {
         &self.truncated
+    }
+
+    /// Bytes of UTF-8 text that the labelled tokens stand for, where that is known: read from text, and none cut off.
+    pub fn labelled_bytes(&self) -> Option<u64> {
+        self.labelled_bytes
     }
 
     /// Checks that the model has every token.

@@ -282,6 +282,6 @@ pub enum SimulationError {
 
 impl From<SimulationError> for BackendError {
     fn from(error: SimulationError) -> Self {
-        BackendError::Device { source: Box::new(error) }
+        BackendError::Own(Box::new(error))
     }
 }

@@ -57,7 +57,7 @@ fn winner(jobs: &[JobReport]) -> Option<usize> {
 fn validation_set(data: &Dataset) -> ValidationSet {
     let rows = data.examples();
     let tokens = rows.iter().map(Example::labelled).sum::<usize>() as u64;
-    ValidationSet { rows: rows.len() as u64, tokens, bytes: None }
+    ValidationSet { rows: rows.len() as u64, tokens, bytes: data.labelled_bytes() }
 }
 
 fn truncated(set: &str, data: &Dataset) -> Option<String> {

@@ -57,7 +57,7 @@ pub struct ValidationSet {
     pub rows: u64,
     /// Labelled tokens in them.
     pub tokens: u64,
-    /// Bytes of text that the labelled tokens stand for; the trainer sees tokens only and leaves it to who knows.
+    /// Bytes of text that the labelled tokens stand for, where that is known; see [`Dataset::labelled_bytes`](crate::data::Dataset::labelled_bytes).
     pub bytes: Option<u64>,
 }
 

@@ -173,6 +173,20 @@ fn rows_of_one_token_and_of_the_whole_context_train() {
     }
 }
 
+/// One key has all the weight whatever its score, so rounding must not become a slope that the optimizer normalizes.
+#[test]
+fn a_lone_token_teaches_queries_and_keys_nothing() {
+    let (data, job) = (rows(5, 4, 1..=1), job("job", 4, &ALL));
+    let mut backend = small();
+    let mut tenant = join(&mut backend, &job, &data);
+    train(&mut backend, &mut [&mut tenant], 4);
+    for (path, pair) in backend.snapshot(tenant.slot).unwrap().adapter.modules {
+        let learnt = pair.b.data().iter().any(|&x| x != 0.0);
+        let scores = path.ends_with("q_proj") || path.ends_with("k_proj");
+        assert_eq!(learnt, !scores, "{path}");
+    }
+}
+
 /// A row may be unlabelled, and so may a whole lane; its step then only decays the moments.
 #[test]
 fn a_lane_without_labels_has_no_loss() {

@@ -22,10 +22,7 @@ fn tensors(dir: &Path) -> Vec<(String, Vec<usize>)> {
 fn largest_delta(adapter: &Adapter, LoraPair { a, b }: &LoraPair) -> f64 {
     let entry = |row: usize, column: usize| -> f64 {
         let rank = 0..adapter.config.rank;
-        rank.map(|r| {
-            f64::from(b.data()[row * b.columns() + r]) * f64::from(a.data()[r * a.columns() + column])
-        })
-        .sum()
+        rank.map(|r| f64::from(b.data()[row * b.columns() + r]) * f64::from(a.data()[r * a.columns() + column])).sum()
     };
     let entries = (0..b.rows()).flat_map(|row| (0..a.columns()).map(move |column| (row, column)));
     entries.map(|(row, column)| (adapter.config.scale() * entry(row, column)).abs()).fold(0.0, f64::max)

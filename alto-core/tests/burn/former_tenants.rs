@@ -45,9 +45,8 @@ fn diverged_to_infinity(backend: &mut BurnBackend, rows: &Dataset) {
     let mut tenant = join(backend, &former, rows);
     train(backend, &mut [&mut tenant], 6);
     let state = leave(backend, tenant);
-    let infinite = |state: &JobState| {
-        state.adapter.modules.values().any(|pair| pair.b.data().iter().any(|x| !x.is_finite()))
-    };
+    let infinite =
+        |state: &JobState| state.adapter.modules.values().any(|pair| pair.b.data().iter().any(|x| !x.is_finite()));
     assert!(infinite(&state), "it did diverge");
 }
 

@@ -1,5 +1,6 @@
 //! A job whose numbers aren't finite is skipped, named, and touches no other.
 
+use alto_core::adapter::Adapter;
 use alto_core::backend::{Backend, JobState, StepReport};
 use alto_core::batch::Batch;
 use alto_core::data::Dataset;
@@ -114,37 +115,52 @@ fn a_job_that_explodes_does_so_alone() {
 /// A divisor so small that gradients overflow while the loss, which is added up in f64, doesn't.
 #[test]
 fn the_first_gradient_that_overflows_is_named() {
-    let rows = some_rows();
-    let row = &rows.examples()[0];
     for (targets, first) in [
         (&ALL[..], "model.layers.0.self_attn.q_proj.lora_A"),
         (&["v_proj", "down_proj"], "model.layers.0.self_attn.v_proj.lora_A"),
         (&["up_proj"], "model.layers.0.mlp.up_proj.lora_A"),
     ] {
-        let (sick, sound) = (job("sick", 3, targets), job("sound", 3, &ALL));
-        let run = |divisor: f64| {
-            let mut backend = small();
-            let slots = [&sick, &sound].map(|job| backend.attach(job, None).unwrap());
-            let before = backend.snapshot(slots[0]).unwrap().adapter;
-            for divisors in [[divisor, 9.0], [9.0, 9.0]] {
-                let mut batch = Batch::default();
-                for (slot, divisor) in slots.iter().zip(divisors) {
-                    batch.push(lane(Some(*slot), 1, divisor, true), [row]);
-                }
-                backend.step(&batch).unwrap();
-                if divisors[0] == divisor && divisor < 1.0 {
-                    assert_eq!(backend.snapshot(slots[0]).unwrap().adapter, before);
-                }
-            }
-            let reports = read(&mut backend);
-            let sound = bits(&losses(&reports, slots[1]));
-            (reports.into_iter().filter(|report| report.slot == slots[0]).collect::<Vec<_>>(), sound)
-        };
-        let (sick_reports, beside_sick) = run(1e-42);
-        let (_, beside_sound) = run(9.0);
-        assert_eq!(sick_reports[0].not_finite.as_deref(), Some(first));
-        assert!(sick_reports[0].loss.is_finite());
-        assert_eq!(sick_reports[1].not_finite, None, "the next step is sound again");
-        assert_eq!(beside_sick, beside_sound);
+        let overflowing = overflow_in_the_first_step(targets, 1e-42);
+        assert_eq!(overflowing.reports[0].not_finite.as_deref(), Some(first));
+        assert!(overflowing.reports[0].loss.is_finite());
+        assert_eq!(overflowing.after_first, overflowing.start, "the step was skipped");
+        for report in &overflowing.reports[1..] {
+            assert_eq!(report.not_finite, None, "nothing of it is left in the next step");
+        }
+        let sound = overflow_in_the_first_step(targets, 9.0);
+        assert_eq!(sound.reports[0].not_finite, None);
+        assert_ne!(sound.after_first, sound.start);
+        assert_eq!(overflowing.beside, sound.beside);
     }
+}
+
+/// What became of a job whose first step has this divisor.
+struct Overflow {
+    reports: Vec<StepReport>,
+    start: Adapter,
+    after_first: Adapter,
+    /// Losses of the job beside it, which is in the middle of a step when the first one overflows.
+    beside: Vec<u64>,
+}
+
+fn overflow_in_the_first_step(targets: &[&str], divisor: f64) -> Overflow {
+    let rows = some_rows();
+    let row = &rows.examples()[0];
+    let (sick, sound) = (job("sick", 3, targets), job("sound", 3, &ALL));
+    let mut backend = small();
+    let [slot, beside] = [&sick, &sound].map(|job| backend.attach(job, None).unwrap());
+    let start = backend.snapshot(slot).unwrap().adapter;
+    let mut after_first = None;
+    for step in 0..4 {
+        let mut batch = Batch::default();
+        batch.push(lane(Some(slot), 1, if step == 0 { divisor } else { 9.0 }, true), [row]);
+        batch.push(lane(Some(beside), 1, 18.0, step % 2 == 1), [row]);
+        backend.step(&batch).unwrap();
+        let adapter = backend.snapshot(slot).unwrap().adapter;
+        after_first.get_or_insert(adapter);
+    }
+    let reports = read(&mut backend);
+    let beside = bits(&losses(&reports, beside));
+    let reports = reports.into_iter().filter(|report| report.slot == slot).collect();
+    Overflow { reports, start, after_first: after_first.unwrap(), beside }
 }

@@ -73,7 +73,7 @@ fn the_bf16_model_is_off_by_the_rounding_of_its_weights_alone() {
         assert_eq!(stored, rounded);
         // bf16 has 8 bits: an entry is off by up to 2^-9 of itself, 0.2 %.
         assert!(stored.logits > TOLERANCE.logits && stored.gradient > TOLERANCE.gradient, "{stored}");
-        assert!(stored.evaluation > TOLERANCE.loss && stored.evaluation < 2e-3, "{stored}");
+        assert!(stored.evaluation < 2e-3, "{stored}");
         // A chaotic run makes more of it.
         assert!(stored.adapter.is_none() || stored.loss < 4e-3, "{stored}");
     }

@@ -6,8 +6,8 @@ use alto_core::burn::BurnBackend;
 use alto_core::job::Job;
 use alto_core::matrix::Matrix;
 
-use super::setup::{ALL, adapter_bits, advance, bits, job, join, lane, leave, losses, read, small, some_rows, train};
 use super::setup::unlike_jobs;
+use super::setup::{ALL, adapter_bits, advance, bits, job, join, lane, leave, losses, read, small, some_rows, train};
 
 /// Trains three jobs, lets `interfere` try something in the middle of a step, and trains on; the bits of all that came of it.
 fn run(interfere: &dyn Fn(&mut BurnBackend, &[Slot])) -> (Vec<Vec<u64>>, Vec<Vec<(String, Vec<u32>)>>) {
@@ -89,11 +89,7 @@ fn states_that_are_not_the_jobs() {
     let cases = [
         (
             Some(spoilt(&job("fits", 3, &["q_proj", "v_proj"]), |_| ())),
-            expected(
-                "factors of 3 x 64 and 64 x 3",
-                "model.layers.0.self_attn.q_proj",
-                "factors of 2 x 64 and 64 x 2",
-            ),
+            expected("factors of 3 x 64 and 64 x 3", "model.layers.0.self_attn.q_proj", "factors of 2 x 64 and 64 x 2"),
         ),
         (
             state(|state| state.adapter.modules.get_mut(V).unwrap().b = Matrix::zeros(64, 2)),
@@ -169,10 +165,7 @@ fn batches_that_the_model_cannot_have() {
         }
     };
     assert_refused(&[
-        (
-            &change(|batch| batch.tokens[1] = 256),
-            "token id 256 at position 1 is out of range, the vocabulary has 256",
-        ),
+        (&change(|batch| batch.tokens[1] = 256), "token id 256 at position 1 is out of range, the vocabulary has 256"),
         (
             &change(|batch| *batch.targets.last_mut().unwrap() = Some(u32::MAX)),
             &format!(
@@ -182,10 +175,10 @@ fn batches_that_the_model_cannot_have() {
         ),
         (
             &change(|batch| {
-                batch.push(lane(None, 1, 1.0, true), [&alto_core::batch::Example {
-                    tokens: vec![3; 257],
-                    targets: vec![Some(3); 257],
-                }]);
+                batch.push(
+                    lane(None, 1, 1.0, true),
+                    [&alto_core::batch::Example { tokens: vec![3; 257], targets: vec![Some(3); 257] }],
+                );
             }),
             "row 2 has 257 tokens, the model's context is 256",
         ),
@@ -246,8 +239,14 @@ fn slots_that_nobody_has() {
     };
     // Slots are never handed out twice, so these are the fourth to the seventh.
     assert_refused(&[
-        (&|backend, _| gone_then(backend, gone, |backend, slot| backend.snapshot(slot).map(drop)), "slot 3 is not attached"),
-        (&|backend, _| gone_then(backend, gone, |backend, slot| backend.detach(slot).map(drop)), "slot 4 is not attached"),
+        (
+            &|backend, _| gone_then(backend, gone, |backend, slot| backend.snapshot(slot).map(drop)),
+            "slot 3 is not attached",
+        ),
+        (
+            &|backend, _| gone_then(backend, gone, |backend, slot| backend.detach(slot).map(drop)),
+            "slot 4 is not attached",
+        ),
         (
             &|backend, _| {
                 gone_then(backend, gone, |backend, slot| {

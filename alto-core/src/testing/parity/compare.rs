@@ -136,11 +136,10 @@ pub(super) fn replay(backend: &mut dyn Inspect, case: &Path, trace: &Trace) -> R
     raise(&mut errors.logits, logits(backend, case, trace, None, "base")?);
     raise(&mut errors.logits, logits(backend, case, trace, Some(slot), "init")?);
     for step in 0..=steps {
-        if let Some(evaluation) = trace.f32.eval_step.iter().position(|&at| at == step as u64) {
-            if parting.is_none_or(|parting| step <= parting) {
-                let got = evaluate(backend, trace, slot)?;
-                raise(&mut errors.evaluation, relative(got, trace.f32.eval_loss[evaluation]));
-            }
+        let recorded = trace.f32.eval_step.iter().position(|&at| at == step as u64);
+        if let Some(evaluation) = recorded.filter(|_| parting.is_none_or(|parting| step <= parting)) {
+            let got = evaluate(backend, trace, slot)?;
+            raise(&mut errors.evaluation, relative(got, trace.f32.eval_loss[evaluation]));
         }
         if step < steps {
             run_step(backend, &job, &trace.train[step], slot, true)?;
