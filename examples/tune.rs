@@ -18,81 +18,31 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use alto_core::burn::BurnBackend;
-use alto_core::data::{Dataset, Tokenizer};
+use alto_core::data::{DataError, Dataset, Tokenizer};
+use alto_core::exit::LossAware;
+use alto_core::model::ModelConfig;
 use alto_core::peft;
 use alto_core::search_space::SearchSpace;
-use alto_core::trainer::{Candidate, TrainError, Trainer};
-use alto_examples::{Progress, chain, check_new, fresh, write_new};
-use alto_exit::LossAware;
-use clap::Parser;
-
-const QUICKSTART: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../testdata/quickstart");
-
-#[derive(Parser)]
-#[command(about = "Tunes LoRA adapters over a grid; without arguments, the quick start")]
-struct Arguments {
-    /// Llama model in Hugging Face's layout, with its tokenizer.
-    #[arg(long, value_name = "DIR", requires_all = ["train", "val", "out"])]
-    model: Option<PathBuf>,
-    /// Training rows, a JSONL file of {"prompt": "...", "completion": "..."}.
-    #[arg(long, value_name = "FILE", requires = "val")]
-    train: Option<PathBuf>,
-    /// Validation rows, likewise.
-    #[arg(long, value_name = "FILE", requires = "train")]
-    val: Option<PathBuf>,
-    /// Where the best adapter goes; must not exist.
-    #[arg(long, value_name = "DIR")]
-    out: Option<PathBuf>,
-    /// Grid of hyperparameters in TOML; that of the quick start if not given.
-    #[arg(long, value_name = "FILE")]
-    grid: Option<PathBuf>,
-    /// Where the report goes; OUT/report.json if not given.
-    #[arg(long, value_name = "FILE")]
-    report: Option<PathBuf>,
-    /// Jobs that train at a time; as many as fit if not given.
-    #[arg(long, value_name = "N")]
-    slots: Option<usize>,
-    /// What the process may take of memory; no limit if not given.
-    #[arg(long, value_name = "GIB", value_parser = gib)]
-    memory: Option<u64>,
-    /// Rows of the validation set that count, the first; all if not given.
-    #[arg(long, value_name = "N")]
-    val_rows: Option<usize>,
-    /// Progress between a job's evaluations.
-    #[arg(long, value_name = "SHARE", default_value_t = 0.02)]
-    interval: f64,
-    /// Threads; one for each core if not given.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
-    threads: Option<u16>,
-}
-
-fn gib(text: &str) -> Result<u64, String> {
-    match text.parse::<f64>() {
-        Ok(gib) if gib.is_finite() && gib > 0.0 => Ok((gib * f64::from(1 << 30)) as u64),
-        _ => Err("expected a finite positive number of GiB".to_owned()),
-    }
-}
+use alto_core::trainer::{Candidate, Outcome, TrainError, Trainer};
+use alto_examples::{Arguments, Progress, chain, check_outputs, fresh, write_new};
 
 fn main() -> ExitCode {
-    match tune(&Arguments::parse()) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => {
-            eprintln!("error: {}", chain(&*failure));
-            // Training was interrupted or gave nothing, or else nothing was trained.
-            ExitCode::from(if failure.is::<TrainError>() { 1 } else { 2 })
+    match tune(&Arguments::of_this_process()) {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("error: {}", chain(&*error));
+            ExitCode::from(2)
         }
     }
 }
 
-fn tune(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
-    let quickstart = Path::new(QUICKSTART);
+/// An error is one that came before any training.
+fn tune(arguments: &Arguments) -> Result<ExitCode, Box<dyn Error>> {
+    let quickstart = Path::new(env!("CARGO_MANIFEST_DIR")).with_file_name("testdata").join("quickstart");
     let model = arguments.model.clone().unwrap_or(quickstart.join("gsm-nano"));
-    let train = arguments.train.clone().unwrap_or(quickstart.join("data/train.jsonl"));
-    let val = arguments.val.clone().unwrap_or(quickstart.join("data/val.jsonl"));
     let out = arguments.out.clone().unwrap_or_else(|| fresh("out/quickstart"));
-    let report_file = arguments.report.clone().unwrap_or(out.join("report.json"));
-    check_new(&out)?;
-    check_new(&report_file)?;
+    let report_file = arguments.report.clone().unwrap_or_else(|| out.join("report.json"));
+    check_outputs(&out, &report_file)?;
     if let Some(threads) = arguments.threads {
         rayon::ThreadPoolBuilder::new().num_threads(threads.into()).build_global()?;
     }
@@ -100,28 +50,65 @@ fn tune(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
         Some(path) => SearchSpace::read(path)?,
         None => SearchSpace::from_toml(include_str!("quickstart.toml"))?,
     };
-    let mut backend = BurnBackend::read(&model)?;
-    let tokenizer = Tokenizer::read(&model)?;
-    let (context, vocabulary) = (backend.config().context, backend.config().vocabulary);
-    let train = Dataset::read(&train, &tokenizer, context)?;
-    let val = Dataset::read(&val, &tokenizer, context)?;
-    train.check_vocabulary(vocabulary)?;
-    val.check_vocabulary(vocabulary)?;
-    let val = match arguments.val_rows {
-        Some(rows) => Dataset::from_examples(val.examples().iter().take(rows).cloned().collect())?,
-        None => val,
+    let (config, tokenizer) = (ModelConfig::read(&model)?, Tokenizer::read(&model)?);
+    let rows = |given: &Option<PathBuf>, own: &str| -> Result<Dataset, DataError> {
+        let path = given.clone().unwrap_or(quickstart.join(own));
+        let rows = Dataset::read(&path, &tokenizer, config.context)?;
+        rows.check_vocabulary(config.vocabulary)?;
+        let cut = rows.truncated().len();
+        eprintln!("{}: {} rows, {cut} of them cut off by the context", path.display(), rows.examples().len());
+        Ok(rows)
     };
+    let train = rows(&arguments.train, "data/train.jsonl")?;
+    let val = rows(&arguments.val, "data/val.jsonl")?;
     let jobs = space.jobs(train.examples().len())?;
-    if let Some(bytes) = arguments.memory { backend = backend.with_memory_budget(bytes); }
+    let mut backend = BurnBackend::read(&model)?;
+    if let Some(bytes) = arguments.memory_bytes {
+        backend = backend.with_memory_budget(bytes);
+    }
+
     let trainer = Trainer { slots: arguments.slots, interval: arguments.interval, ..Trainer::default() };
     let mut progress = Progress::new(&jobs);
+    let mut observe = |event: &_| progress.observe(event);
     let candidates = jobs.into_iter().map(Candidate::from).collect();
-    let outcome = trainer.run(&mut backend, &train, &val, candidates, &LossAware::default(), &mut |event| progress.observe(event))?;
+    let policy = LossAware::default();
+    let (outcome, whole) = match trainer.run(&mut backend, &train, &val, candidates, &policy, &mut observe) {
+        Ok(outcome) => (outcome, true),
+        Err(error) => {
+            let why = chain(&error);
+            // What was trained until then is not lost.
+            let TrainError::Interrupted { outcome, .. } = error else { return Err(error.into()) };
+            eprintln!("error: {why}");
+            (*outcome, false)
+        }
+    };
     drop(progress);
     println!("{}", outcome.report.table());
-    if let Some(winner) = outcome.report.winner {
-        peft::export(outcome.adapters[winner].as_ref().unwrap(), &out, &model.display().to_string())?;
-    }
-    write_new(&report_file, &serde_json::to_vec_pretty(&outcome.report)?)?;
-    Ok(())
+    let saved = save(&outcome, &model, &out, &report_file);
+    Ok(if whole && saved { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Writes the winner's adapter and the report, each if it can; whether both are there.
+fn save(outcome: &Outcome, model: &Path, out: &Path, report_file: &Path) -> bool {
+    let adapter = || -> Result<(), Box<dyn Error>> {
+        let winner =
+            outcome.report.winner.ok_or("no job has trained and has a finite loss: there is no adapter to save")?;
+        let job = &outcome.report.jobs[winner];
+        let (Some(adapter), Some(best)) = (&outcome.adapters[winner], job.best) else { unreachable!("it has won") };
+        // PEFT is to find the base model from any directory.
+        peft::export(adapter, out, &model.canonicalize()?.display().to_string())?;
+        if let Some(untrained) = job.curve.untrained() {
+            println!("Validation loss: {:.4} untrained, {:.4} at its best.", untrained.loss, best.loss);
+        }
+        println!("Adapter: {} is {} after {} steps.", out.display(), job.job.name, best.step);
+        Ok(())
+    };
+    let report = || -> Result<(), Box<dyn Error>> {
+        write_new(report_file, &serde_json::to_vec_pretty(&outcome.report)?)?;
+        println!("Report: {}.", report_file.display());
+        Ok(())
+    };
+    let results = [adapter(), report()];
+    results.iter().filter_map(|result| result.as_ref().err()).for_each(|error| eprintln!("error: {}", chain(&**error)));
+    results.iter().all(Result::is_ok)
 }

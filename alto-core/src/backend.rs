@@ -106,6 +106,9 @@ pub trait Backend: Debug + Send {
 
     /// Forward, backward, and the optimizer's update of every lane whose `last` is set; may be queued.
     ///
+    /// A lane without rows adds nothing, and still ends its optimizer step if it is the last of it. A slot stands in at
+    /// most one lane.
+    ///
     /// # Errors
     /// When the batch doesn't fit the model; nothing has been computed then.
     fn step(&mut self, batch: &Batch) -> Result<(), BackendError>;

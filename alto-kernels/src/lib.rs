@@ -13,7 +13,7 @@
 //!
 //! They work in anyone's Burn model: inputs may or may not be tracked, and gradients flow to whoever asks, except to frozen
 //! weights. They run where their `...Extension` traits are implemented: on Flex, Burn's CPU backend, in f32. Beside each
-//! stands a plain version in [`reference`], which is its oracle.
+//! stands a plain version in [`mod@reference`], which is its oracle.
 //!
 //! # Two adapters on one layer
 //! ```

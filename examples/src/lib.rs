@@ -1,10 +1,12 @@
 //! What the recipes share, so that each shows its own idea only; see the `examples` of this package.
 #![forbid(unsafe_code)]
 
+mod arguments;
 mod output;
 mod progress;
 
-pub use output::{check_new, fresh, write_new};
+pub use arguments::Arguments;
+pub use output::{check_outputs, fresh, write_new};
 pub use progress::Progress;
 
 /// An error with its causes, on one line.

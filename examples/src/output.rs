@@ -1,30 +1,40 @@
 //! Paths of what a run will write: looked at before it trains, written whole or not at all after it.
 
+use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// Checks that nothing is there yet and that it could be made, its directories included.
+/// Checks that neither the directory nor the file of a report is there yet and that both could be made, the directories
+/// above them included. The file may lie in the directory.
 ///
 /// # Errors
-/// Names the path, or the directory above it that is in the way, and what would be right.
-pub fn check_new(path: &Path) -> Result<(), String> {
+/// Names the path, or what is in its way, and what would be right.
+pub fn check_outputs(dir: &Path, report: &Path) -> Result<(), String> {
+    check_new(dir)?;
+    check_new(report)?;
+    if dir.starts_with(report) {
+        return Err(format!("{} can't be a file, since {} is a directory", report.display(), dir.display()));
+    }
+    Ok(())
+}
+
+fn check_new(path: &Path) -> Result<(), String> {
+    let shown = path.display();
     if path.symlink_metadata().is_ok() {
-        return Err(format!("{} exists, and nothing is overwritten: name a path that doesn't", path.display()));
+        return Err(format!("{shown} exists, and nothing is overwritten: name a path that doesn't"));
     }
-    let Some(above) = std::path::absolute(path).ok().and_then(|path| {
-        let existing = path.ancestors().skip(1).find(|above| above.symlink_metadata().is_ok());
-        existing.map(Path::to_owned)
-    }) else {
-        return Err(format!("{:?} is no path that can be made", path.display().to_string()));
-    };
-    if !above.is_dir() {
-        return Err(format!("{} can't be made: {} is not a directory", path.display(), above.display()));
+    if path.file_name().is_none() {
+        return Err(format!("{shown:?} has no name at its end, expected one that doesn't exist"));
     }
-    // Whether one may write is only found by writing; it is gone again at once.
-    match tempfile::tempdir_in(&above) {
-        Ok(_) => Ok(()),
-        Err(error) => Err(format!("{} can't be made: {} can't be written to: {error}", path.display(), above.display())),
+    // Whether it can be made is only found by making it; all that is made here is gone again at once.
+    let missing: Vec<&Path> = path.ancestors().take_while(|above| above.symlink_metadata().is_err()).collect();
+    let made = fs::create_dir_all(path);
+    for dir in &missing {
+        let _ = fs::remove_dir(dir);
     }
+    let there = path.ancestors().nth(missing.len()).filter(|there| !there.as_os_str().is_empty());
+    let there = there.unwrap_or(Path::new(".")).display();
+    made.map_err(|error| format!("{shown} can't be made in {there}: {error}, name a path where it can"))
 }
 
 /// The path itself, or with `-2`, `-3`, ... behind it: the first that doesn't exist.
@@ -40,10 +50,15 @@ pub fn fresh(path: &str) -> PathBuf {
 /// When there is something of that name, or the system refuses.
 pub fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    std::fs::create_dir_all(parent)?;
-    let mut file = tempfile::NamedTempFile::new_in(parent)?;
+    fs::create_dir_all(parent)?;
+    // A file in a directory for our eyes only, as it would have no more than our permissions itself otherwise.
+    let staging = tempfile::Builder::new().prefix(".report-").tempdir_in(parent)?;
+    let whole = staging.path().join("report");
+    let mut file = File::create_new(&whole)?;
     file.write_all(bytes)?;
-    file.as_file().sync_all()?;
-    file.persist_noclobber(path)?;
-    Ok(())
+    file.sync_all()?;
+    if path.symlink_metadata().is_ok() {
+        return Err(io::ErrorKind::AlreadyExists.into());
+    }
+    fs::rename(&whole, path)
 }

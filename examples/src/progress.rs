@@ -1,6 +1,5 @@
 //! How far a run has come, for people to watch.
 
-use std::io::IsTerminal;
 use std::time::Duration;
 
 use alto_core::job::Job;
@@ -37,12 +36,17 @@ impl Progress {
                 if self.best.is_none_or(|(loss, _)| validation.loss < loss) {
                     self.best = Some((validation.loss, *job));
                 }
-                self.advance(event.seconds);
+                self.advance();
+                let tenths = self.bar.position() / 100;
+                if tenths > self.tenths && self.bar.is_hidden() {
+                    self.say(event.seconds, &format!("{tenths}0% done, {}", self.bar.message()));
+                }
+                self.tenths = tenths;
             }
             EventKind::Ended { job, step, how } => {
                 self.done[*job] = 1.0;
                 self.say(event.seconds, &format!("{} ends after {step} steps: {how}", self.names[*job]));
-                self.advance(event.seconds);
+                self.advance();
             }
             EventKind::Skipped { job, step, tensor } => {
                 self.say(event.seconds, &format!("{} skips step {step}: {tensor} is not finite", self.names[*job]));
@@ -54,16 +58,11 @@ impl Progress {
         }
     }
 
-    fn advance(&mut self, seconds: f64) {
+    fn advance(&self) {
         let done = self.done.iter().sum::<f64>() / self.done.len() as f64;
-        let best = self.best.map_or_else(String::new, |(loss, job)| format!("best {loss:.4}, {}", self.names[job]));
+        let best = self.best.map(|(loss, job)| format!("best {loss:.4}, {}", self.names[job]));
         self.bar.set_position((1000.0 * done) as u64);
-        self.bar.set_message(best.clone());
-        let tenths = (10.0 * done) as u64;
-        if tenths > self.tenths && !std::io::stderr().is_terminal() {
-            self.say(seconds, &format!("{tenths}0% done, {best}"));
-        }
-        self.tenths = tenths;
+        self.bar.set_message(best.unwrap_or_default());
     }
 
     fn say(&self, seconds: f64, line: &str) {

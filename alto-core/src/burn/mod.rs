@@ -1,8 +1,8 @@
 //! The backend that trains Llama models with Burn, on whatever device Burn runs on.
 //!
-//! [`llama`] is the frozen model as a function of tokens and adapters; [`store`] keeps all adapters' parameters and moments
-//! in flat tensors and knows whose entries are whose; [`backend`] puts the two behind [`Backend`](crate::backend::Backend);
-//! [`process`] reads what memory the process takes.
+//! `llama.rs` is the frozen model as a function of tokens and adapters; `store.rs` keeps all adapters' parameters and moments
+//! in flat tensors and knows whose entries are whose; `backend.rs` puts the two behind [`Backend`](crate::backend::Backend);
+//! `process.rs` reads what memory the process takes.
 
 mod backend;
 mod llama;

@@ -1,12 +1,16 @@
 //! Rows through the base model alone, and rows and lanes of awkward sizes.
 
+use std::fs;
+
 use alto_core::backend::{Backend, Slot};
 use alto_core::batch::{Batch, Example};
 use alto_core::burn::BurnBackend;
+use alto_core::data::{Dataset, Tokenizer};
 use alto_core::testing::parity::Inspect;
+use serde_json::Value;
 
 use super::setup::{ALL, Tenant, bits, job, join, lane, losses, push_next, read, relative_error, rows, small};
-use super::setup::{some_rows, train, unlike_jobs};
+use super::setup::{some_rows, testdata, train, unlike_jobs};
 
 /// Minus the log-probability of the labelled tokens, from the scores of the whole vocabulary.
 fn loss_from_logits(backend: &mut BurnBackend, slot: Option<Slot>, rows: &[Example]) -> f64 {
@@ -59,6 +63,23 @@ fn lanes_without_a_slot_go_through_the_base_model() {
     assert_eq!(found[2], found[0]);
     assert!((found[4].0 / base - 1.0).abs() < 1e-6, "an adapter that has learnt nothing is the base model");
     assert!(found[3].0 < 0.9 * base, "a trained adapter isn't: {} of {base}", found[3].0);
+}
+
+/// The recorded loss on 64 rows of up to 320 tokens, from text and bf16 weights on.
+#[test]
+fn the_pretrained_model_has_the_loss_that_transformers_measured() {
+    let dir = testdata("quickstart/gsm-nano");
+    let tokenizer = Tokenizer::read(&dir).unwrap();
+    let data = Dataset::read(&testdata("quickstart/data/val.jsonl"), &tokenizer, 512).unwrap();
+    let rows = &data.examples()[..64];
+    let mut batch = Batch::default();
+    batch.push(lane(None, 64, 1.0, false), rows);
+    let (sum, count) = evaluate(&mut BurnBackend::read(&dir).unwrap(), &batch)[0];
+    let recorded: Value = serde_json::from_slice(&fs::read(testdata("quickstart/lora_check.json")).unwrap()).unwrap();
+    let expected = recorded["runs"][0]["val"][0][1].as_f64().unwrap();
+    let (found, longest) = (sum / count as f64, rows.iter().map(|row| row.tokens.len()).max());
+    println!("{found} on rows of up to {longest:?} tokens, {expected} recorded");
+    assert!(longest > Some(250) && (found / expected - 1.0).abs() < 1e-5, "{found}, {expected} recorded");
 }
 
 /// Base rows may stand in a batch that trains; they report nothing and move nobody.

@@ -6,8 +6,8 @@ use alto_core::batch::Batch;
 use alto_core::data::Dataset;
 use alto_core::job::Job;
 
-use super::setup::{ALL, adapter_bits, bits, job, join, lane, leave, losses, read, rejoin, relative_error, small};
-use super::setup::{some_rows, train, unlike_jobs};
+use super::setup::{ALL, AdapterBits, adapter_bits, bits, job, join, lane, leave, losses, read, rejoin};
+use super::setup::{relative_error, small, some_rows, train, unlike_jobs};
 
 /// The state that the job starts from.
 fn start(job: &Job) -> JobState {
@@ -19,7 +19,7 @@ fn start(job: &Job) -> JobState {
 /// Trains the others with the job between them; bits of the others' losses and adapters, and what became of the job.
 struct Run {
     others: Vec<f64>,
-    adapters: Vec<Vec<(String, Vec<u32>)>>,
+    adapters: Vec<AdapterBits>,
     reports: Vec<StepReport>,
     state: Option<JobState>,
 }

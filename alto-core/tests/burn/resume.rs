@@ -1,9 +1,12 @@
 //! Leaving, coming back and being looked at.
 
 use alto_core::backend::{Backend, JobState};
+use alto_core::batch::Batch;
 use alto_core::job::Job;
 
-use super::setup::{adapter_error, advance, alone, bits, join, leave, losses, read, rejoin, relative_error, small};
+use super::setup::{
+    adapter_error, advance, alone, bits, join, lane, leave, losses, read, rejoin, relative_error, small,
+};
 use super::setup::{some_rows, train, unlike_jobs};
 
 fn jobs() -> [Job; 3] {
@@ -72,9 +75,9 @@ fn snapshots_evaluations_and_memory_leave_everything_as_it_was() {
                     assert_eq!(state.step, tenant.step);
                     assert_eq!(backend.snapshot(tenant.slot).unwrap(), state);
                 }
-                let mut batch = alto_core::batch::Batch::default();
+                let mut batch = Batch::default();
                 for tenant in &tenants {
-                    batch.push(super::setup::lane(Some(tenant.slot), 3, 0.0, true), &rows.examples()[..3]);
+                    batch.push(lane(Some(tenant.slot), 3, 0.0, true), &rows.examples()[..3]);
                 }
                 let evaluations = backend.evaluate(&batch).unwrap();
                 assert_eq!(backend.evaluate(&batch).unwrap(), evaluations);

@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
-use alto_core::adapter::Adapter;
+use alto_core::adapter::{Adapter, LoraPair};
 use alto_core::backend::{Backend, JobState, Slot, StepReport};
 use alto_core::batch::{Batch, Example, Lane, Objective};
 use alto_core::burn::BurnBackend;
@@ -182,9 +182,12 @@ pub(crate) fn bits(numbers: &[f64]) -> Vec<u64> {
 }
 
 /// The bits of every entry of an adapter, by tensor.
-pub(crate) fn adapter_bits(adapter: &Adapter) -> Vec<(String, Vec<u32>)> {
+pub(crate) type AdapterBits = Vec<(String, Vec<u32>)>;
+
+/// For comparisons that take NaN for what it is.
+pub(crate) fn adapter_bits(adapter: &Adapter) -> AdapterBits {
     let bits = |matrix: &Matrix| matrix.data().iter().map(|x| x.to_bits()).collect::<Vec<u32>>();
-    let of_pair = |(path, pair): (&String, &alto_core::adapter::LoraPair)| {
+    let of_pair = |(path, pair): (&String, &LoraPair)| {
         [(format!("{path}.lora_A"), bits(&pair.a)), (format!("{path}.lora_B"), bits(&pair.b))]
     };
     adapter.modules.iter().flat_map(of_pair).collect()

@@ -6,9 +6,8 @@
 
 use std::time::Instant;
 
-use alto_benches::{Random, Shape, job};
+use alto_benches::{Random, Shape, cpu_seconds, job, median, training_batch};
 use alto_core::backend::{Backend, Slot};
-use alto_core::batch::{Batch, Example, Lane, Objective};
 use alto_core::burn::BurnBackend;
 use alto_core::model::Linear;
 use burn::tensor::{Device, Tensor, TensorData};
@@ -72,15 +71,6 @@ fn main() {
     );
 }
 
-fn training_batch(slots: &[Slot], rows: &[Example], batch: usize) -> Batch {
-    let mut training = Batch::default();
-    for (&slot, rows) in slots.iter().zip(rows.chunks(batch)) {
-        let divisor = rows.iter().map(Example::labelled).sum::<usize>() as f64;
-        training.push(Lane { slot: Some(slot), rows: batch, objective: Objective::default(), divisor, last: true }, rows);
-    }
-    training
-}
-
 /// Operations of a step's frozen products over `tokens`, and the time they take by themselves with Burn's matmul.
 fn gemm_floor(model: &Shape, tokens: usize) -> (f64, f64) {
     let config = model.config();
@@ -96,19 +86,18 @@ fn gemm_floor(model: &Shape, tokens: usize) -> (f64, f64) {
     let (mut flop, mut seconds) = (0.0, 0.0);
     for ([d_out, d_in], count) in shapes {
         let mut tensor = |rows, columns| {
-            Tensor::<2>::from_data(TensorData::new(random.matrix(rows, columns, 1.0).into_data(), [rows, columns]), &device)
+            Tensor::<2>::from_data(
+                TensorData::new(random.matrix(rows, columns, 1.0).into_data(), [rows, columns]),
+                &device,
+            )
         };
         let (x, w, dy) = (tensor(tokens, d_in), tensor(d_out, d_in), tensor(tokens, d_out));
         let time = |run: &dyn Fn() -> Tensor<2>| {
-            let mut times: Vec<f64> = (0..7)
-                .map(|_| {
-                    let start = Instant::now();
-                    std::hint::black_box(run());
-                    start.elapsed().as_secs_f64()
-                })
-                .collect();
-            times.sort_by(f64::total_cmp);
-            times[3]
+            median((0..7).map(|_| {
+                let start = Instant::now();
+                std::hint::black_box(run());
+                start.elapsed().as_secs_f64()
+            }))
         };
         let forward = time(&|| x.clone().matmul(w.clone().transpose()));
         let backward = time(&|| dy.clone().matmul(w.clone()));
@@ -117,13 +106,4 @@ fn gemm_floor(model: &Shape, tokens: usize) -> (f64, f64) {
         flop += 2.0 * (tokens * d_in * d_out * count) as f64;
     }
     (flop, seconds)
-}
-
-/// Processor time of this process so far, where the system tells.
-fn cpu_seconds() -> f64 {
-    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
-    let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
-    let ticks: f64 = fields.get(11..13).map_or(0.0, |f| f.iter().filter_map(|f| f.parse::<f64>().ok()).sum());
-    // Linux counts in hundredths of a second.
-    ticks / 100.0
 }

@@ -1,2 +1,0 @@
-//! Soon.
-fn main() {}
