@@ -12,7 +12,7 @@ use super::lora_layout::{Module, Place, places};
 use super::pending::{LossPart, read};
 use crate::adapter::{Adapter, LoraPair};
 use crate::backend::{BackendError, JobState, Moments, Slot};
-use crate::job::Job;
+use crate::job::{AdapterConfig, Job};
 use crate::matrix::Matrix;
 
 /// A job that is attached.
@@ -277,6 +277,11 @@ impl Store {
         let mismatch = |module: &str, found: String, expected: String| {
             Err(BackendError::StateMismatch { job: job.name.clone(), module: module.into(), found, expected })
         };
+        let [found, expected] = [&state.adapter.config, &job.adapter].map(AdapterConfig::scale);
+        if (found - expected).abs() > 1e-6 * expected.abs() {
+            // The same factors would mean another adapter.
+            return mismatch("the adapter", format!("the scale {found}"), format!("the scale {expected}"));
+        }
         let rank = job.adapter.rank;
         let shapes = |pair: &LoraPair| {
             let [a, b] = [&pair.a, &pair.b].map(|m| (m.rows(), m.columns()));

@@ -126,7 +126,7 @@ fn states_that_are_not_the_jobs() {
     }
 }
 
-/// The settings beside the factors may be those of another job: what counts is that the factors fit.
+/// The settings beside the factors may be those of another job: what counts is that factors and scale fit.
 #[test]
 fn a_state_is_judged_by_its_factors() {
     let rows = some_rows();
@@ -144,8 +144,16 @@ fn a_state_is_judged_by_its_factors() {
     let sound = spoilt(&fits, |state| state.moments.clear());
     let mut odd = sound.clone();
     odd.adapter.config.rank = 7;
-    odd.adapter.config.alpha = 99.0;
+    odd.adapter.config.alpha = 14.0;
     assert_eq!(continued(odd), continued(sound));
+}
+
+#[test]
+fn a_state_of_another_scale() {
+    let fits = job("fits", 2, &ALL);
+    let rescaled = spoilt(&fits, |state| state.adapter.config.alpha = 5.0);
+    let expected = "job fits: its state has the scale 2.5 for the adapter, expected the scale 2";
+    assert_refused(&[(&|backend, _| attach(backend, &fits, Some(rescaled.clone())), expected)]);
 }
 
 /// A sound batch of two rows of the first job.

@@ -175,6 +175,11 @@ impl AttentionKernel for Flex {
                             }
                             weights[visible..].fill(0.0);
                             slopes[visible..].fill(0.0);
+                            // A lone key has weight 1 whatever its score: what rounding leaves is no slope, though
+                            // AdamW would make full steps of it. NaN stays.
+                            if visible == 1 {
+                                slopes[0] *= 0.0;
+                            }
                         }
                     });
                     let (p, ds) = (View::dense(weights, n, seen), View::dense(slopes, n, seen));

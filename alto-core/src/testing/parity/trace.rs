@@ -28,6 +28,9 @@ pub(super) struct Trace {
     pub(super) eval: Vec<PaddedBatch>,
     pub(super) f32: Record,
     pub(super) f64: Record,
+    /// The largest distance of the two precisions' final adapters' entries.
+    #[serde(default)]
+    pub(super) final_maxdiff_f32_f64: f64,
 }
 
 #[derive(Debug, Deserialize)]
