@@ -57,7 +57,7 @@ impl ExitPolicy for Plateau {
 fn main() -> Result<(), Box<dyn Error>> {
     let runs = recorded()?;
     let jobs: Vec<Job> = runs.iter().map(|(name, run)| job(name, run)).collect();
-    // 1 s for each step, whoever trains; the losses are those of the record, whatever the rows.
+    // 1 s for each step and evaluation, whoever takes part; the losses are those of the record, whatever the rows.
     let mut backend = SimulatedBackend::new(runs, CostModel { launch_seconds: 1.0, ..CostModel::default() })?;
     let row = Example { tokens: vec![0, 1], targets: vec![Some(1), Some(2)] };
     let rows = Dataset::from_examples(vec![row])?;

@@ -45,7 +45,7 @@
 //!     &validation,
 //!     candidates,
 //!     &LossAware::default(),
-//!     &mut |event| println!("{event}"),
+//!     &mut |event| println!("{:6.1} s: {}", event.seconds, event.kind),
 //! )?;
 //! println!("{}", outcome.report.table());
 //! if let Some(best) = outcome.report.winner.and_then(|job| outcome.adapters[job].as_ref()) {

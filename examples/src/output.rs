@@ -12,6 +12,9 @@ use std::path::{Path, PathBuf};
 pub fn check_outputs(dir: &Path, report: &Path) -> Result<(), String> {
     check_new(dir)?;
     check_new(report)?;
+    if report.as_os_str().to_string_lossy().ends_with(std::path::is_separator) {
+        return Err(format!("{} names a directory, expected a file", report.display()));
+    }
     if dir.starts_with(report) {
         return Err(format!("{} can't be a file, since {} is a directory", report.display(), dir.display()));
     }
@@ -47,18 +50,21 @@ pub fn fresh(path: &str) -> PathBuf {
 /// Writes a file that isn't there yet, whole or not at all, and the directories that it lies in.
 ///
 /// # Errors
-/// When there is something of that name, or the system refuses.
-pub fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
+/// Names the file, which exists or which the system refuses to make.
+pub fn write_new(path: &Path, bytes: &[u8]) -> Result<(), String> {
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    fs::create_dir_all(parent)?;
-    // A file in a directory for our eyes only, as it would have no more than our permissions itself otherwise.
-    let staging = tempfile::Builder::new().prefix(".report-").tempdir_in(parent)?;
-    let whole = staging.path().join("report");
-    let mut file = File::create_new(&whole)?;
-    file.write_all(bytes)?;
-    file.sync_all()?;
-    if path.symlink_metadata().is_ok() {
-        return Err(io::ErrorKind::AlreadyExists.into());
-    }
-    fs::rename(&whole, path)
+    let write = || {
+        fs::create_dir_all(parent)?;
+        // In a directory for our eyes only; a temporary file would be so itself, and stay so.
+        let staging = tempfile::Builder::new().prefix(".report-").tempdir_in(parent)?;
+        let whole = staging.path().join("report");
+        let mut file = File::create_new(&whole)?;
+        file.write_all(bytes)?;
+        file.sync_all()?;
+        if path.symlink_metadata().is_ok() {
+            return Err(io::ErrorKind::AlreadyExists.into());
+        }
+        fs::rename(&whole, path)
+    };
+    write().map_err(|error| format!("can't write {}: {error}", path.display()))
 }

@@ -75,16 +75,18 @@ fn cells(report: &JobReport) -> [String; HEADER.len()] {
         Some(best) => (format!("{:.4}", best.loss), best.step.to_string()),
         None => ("-".into(), "-".into()),
     };
-    let why = report.ended.to_string();
+    let (word, why) = (report.ended.word(), report.ended.to_string());
+    // The word stands in its own column.
+    let why = why.strip_prefix(word).unwrap_or(&why).trim_start().to_owned();
     [
         job.name.clone(),
         job.adapter.rank.to_string(),
         format!("{:e}", job.optimizer.learning_rate),
         batch,
-        report.ended.word().to_owned(),
+        word.to_owned(),
         loss,
         step,
         format!("{:.1}%", 100.0 * report.share),
-        if why == report.ended.word() { String::new() } else { why },
+        why,
     ]
 }

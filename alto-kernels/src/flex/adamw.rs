@@ -72,7 +72,7 @@ impl Norm {
         for (index, span) in group.spans.iter().enumerate() {
             let mut span_squares = 0.0f64;
             for tile in gradient[span.clone()].chunks(1024) {
-                let square = f64::from(vectorized(|| dot(tile, tile)));
+                let square = f64::from(vectorized!(dot(tile, tile)));
                 // Finite entries may have squares that overflow f32.
                 let exact = || tile.iter().map(|&g| f64::from(g).powi(2)).sum();
                 span_squares += if square.is_finite() { square } else { exact() };
@@ -132,8 +132,8 @@ struct Part<'a> {
 
 impl Part<'_> {
     fn update(self, f: &Factors) {
-        vectorized(|| {
-            let moments = self.first.iter_mut().zip(self.second);
+        vectorized!({
+            let moments = self.first.iter_mut().zip(self.second.iter_mut());
             for ((p, (m, v)), g) in self.parameters.iter_mut().zip(moments).zip(self.gradient) {
                 let g = g * f.gradient;
                 *m += (g - *m) * f.fresh1;

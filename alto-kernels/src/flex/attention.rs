@@ -106,7 +106,7 @@ impl AttentionKernel for Flex {
                     scores.resize(block.len() * keys.len(), 0.0);
                     let mut p = ViewMut::dense(scores, block.len(), keys.len());
                     p.product(scale, q, k.transposed(), false, Parallelism::None);
-                    vectorized(|| {
+                    vectorized!({
                         for (i, row_scores) in scores.chunks_exact_mut(keys.len()).enumerate() {
                             let (seen, unseen) = row_scores.split_at_mut(block.start + i + 1 - row.start);
                             let top = max(seen);
@@ -162,7 +162,7 @@ impl AttentionKernel for Flex {
                     slopes.resize(n * seen, 0.0);
                     ViewMut::dense(weights, n, seen).product(scale, q, k.transposed(), false, Parallelism::None);
                     ViewMut::dense(slopes, n, seen).product(1.0, d_output, v.transposed(), false, Parallelism::None);
-                    vectorized(|| {
+                    vectorized!({
                         let rows = weights.chunks_exact_mut(seen).zip(slopes.chunks_exact_mut(seen));
                         for (token, (weights, slopes)) in block.clone().zip(rows) {
                             let at = (token * count + head) * dim;

@@ -62,7 +62,7 @@ impl LogProbsKernel for Flex {
         let (unit, gradient) = (Dense::new(unit), Dense::new(gradient));
         let [_, width] = unit.dims();
         let mut dx = vec![0.0; tokens * width];
-        vectorized(|| {
+        vectorized!({
             for ((&(token, _), unit), g) in labelled.iter().zip(unit.slice().chunks_exact(width)).zip(gradient.slice())
             {
                 let dx = &mut dx[token * width..(token + 1) * width];
@@ -95,7 +95,7 @@ fn forward_block(
         scratch.logits.resize(n * chunk, 0.0);
         let mut logits = ViewMut::dense(&mut scratch.logits, n, chunk);
         logits.product(1.0, View::dense(&scratch.x, n, width), weight.transposed(), false, Parallelism::None);
-        vectorized(|| {
+        vectorized!({
             for (i, logits) in scratch.logits.chunks_exact_mut(chunk).enumerate() {
                 let target = labelled[i].1;
                 if (first..first + chunk).contains(&target) {
@@ -121,7 +121,7 @@ fn forward_block(
     for (i, log_prob) in log_probs.iter_mut().enumerate() {
         *log_prob -= tops[i] + sums[i].ln();
     }
-    vectorized(|| {
+    vectorized!({
         for (i, row) in unit.chunks_exact_mut(width).enumerate() {
             let target = labelled[i].1;
             let inverse = 1.0 / sums[i];

@@ -25,9 +25,9 @@ impl NormKernel for Flex {
         let tile = TILE * width.max(1);
         let work = y.par_chunks_mut(tile).zip(x.slice().par_chunks(tile)).zip(factors.par_chunks_mut(TILE));
         work.for_each(|((y, x), factors)| {
-            vectorized(|| {
+            vectorized!({
                 let rows = y.chunks_exact_mut(width).zip(x.chunks_exact(width));
-                for ((y, x), factor) in rows.zip(factors) {
+                for ((y, x), factor) in rows.zip(factors.iter_mut()) {
                     *factor = 1.0 / (dot(x, x) / width as f32 + epsilon).sqrt();
                     for ((y, x), w) in y.iter_mut().zip(x).zip(weight) {
                         *y = x * *factor * w;
@@ -51,7 +51,7 @@ impl NormKernel for Flex {
         let tile = TILE * width.max(1);
         let inputs = x.slice().par_chunks(tile).zip(dy.slice().par_chunks(tile)).zip(factors.slice().par_chunks(TILE));
         dx.par_chunks_mut(tile).zip(inputs).for_each(|(dx, ((x, dy), factors))| {
-            vectorized(|| {
+            vectorized!({
                 let inputs = x.chunks_exact(width).zip(dy.chunks_exact(width)).zip(factors);
                 for (dx, ((x, dy), &factor)) in dx.chunks_exact_mut(width).zip(inputs) {
                     // With u = x * factor: dx = factor (w dy - u mean(u w dy)).

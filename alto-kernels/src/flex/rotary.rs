@@ -27,7 +27,7 @@ impl RotaryKernel for Flex {
         let width = heads * dim;
         let work = y.par_chunks_mut(TILE * width.max(1)).zip(positions.par_chunks(TILE));
         work.for_each(|(tokens, positions)| {
-            vectorized(|| {
+            vectorized!({
                 for (token, position) in tokens.chunks_exact_mut(width).zip(positions) {
                     let cos = &cos.slice()[position * half..(position + 1) * half];
                     let sin = &sin.slice()[position * half..(position + 1) * half];

@@ -17,7 +17,7 @@ impl SwigluKernel for Flex {
         let mut y = vec![0.0; gate.slice().len()];
         let inputs = gate.slice().par_chunks(TILE).zip(up.slice().par_chunks(TILE));
         y.par_chunks_mut(TILE).zip(inputs).for_each(|(y, (gate, up))| {
-            vectorized(|| {
+            vectorized!({
                 for ((y, &g), &u) in y.iter_mut().zip(gate).zip(up) {
                     *y = g * sigmoid(g) * u;
                 }
@@ -37,9 +37,9 @@ impl SwigluKernel for Flex {
         let inputs = gate.slice().par_chunks(TILE).zip(up.slice().par_chunks(TILE)).zip(dy.slice().par_chunks(TILE));
         let outputs = d_gate.par_chunks_mut(TILE).zip(d_up.par_chunks_mut(TILE));
         outputs.zip(inputs).for_each(|((d_gate, d_up), ((gate, up), dy))| {
-            vectorized(|| {
+            vectorized!({
                 let inputs = gate.iter().zip(up).zip(dy);
-                for ((d_gate, d_up), ((&g, &u), &dy)) in d_gate.iter_mut().zip(d_up).zip(inputs) {
+                for ((d_gate, d_up), ((&g, &u), &dy)) in d_gate.iter_mut().zip(d_up.iter_mut()).zip(inputs) {
                     let s = sigmoid(g);
                     *d_up = dy * g * s;
                     *d_gate = dy * u * s * (1.0 + g * (1.0 - s));

@@ -1,15 +1,36 @@
 //! Loops over f32 that the compiler turns into vector code, for the best instruction set found at run time.
 //!
-//! A loop goes into [`vectorized`]; what it calls must be `#[inline(always)]`. Sums run in [`LANES`] partial sums, since the
-//! compiler may not reorder float additions by itself.
+//! A loop goes into [`vectorized`]; what it calls must be `#[inline(always)]`: what stays a function of its own is compiled
+//! for the baseline instruction set. Sums run in [`LANES`] partial sums, since the compiler may not reorder float additions
+//! by itself.
+//!
+//! Tried: a function that takes a closure, instead of the macro. Only small closures were inlined, and the log-probabilities'
+//! exponentials took TODO times as long.
 
 /// Partial sums and maxima of a reduction: one AVX-512 register of f32.
 const LANES: usize = 16;
 
-/// Runs the closure with the widest vector instructions that this processor has.
-#[inline(always)]
-pub(super) fn vectorized<R>(run: impl FnOnce() -> R) -> R {
-    pulp::Arch::new().dispatch(run)
+/// Runs the expression with the widest vector instructions that this processor has.
+macro_rules! vectorized {
+    ($run:expr) => {
+        pulp::Arch::new().dispatch($crate::flex::vector::Inlined(
+            #[inline(always)]
+            || $run,
+        ))
+    };
+}
+pub(super) use vectorized;
+
+/// A closure that is called through `FnMut`, hence inlined: a call through `FnOnce` goes over a function that isn't.
+pub(super) struct Inlined<F>(pub(super) F);
+
+impl<R, F: FnMut() -> R> pulp::NullaryFnOnce for Inlined<F> {
+    type Output = R;
+
+    #[inline(always)]
+    fn call(mut self) -> R {
+        (self.0)()
+    }
 }
 
 /// `e^x`, within 2 ulp for results that are normal numbers; NaN stays NaN, overflow saturates near `f32::MAX`,

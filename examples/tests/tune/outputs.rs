@@ -28,6 +28,7 @@ fn an_output_that_could_not_be_made_is_refused() {
         desk.refuses(&[("--out", path)], &[expected]);
         desk.refuses(&[("--report", path)], &[expected]);
     }
+    desk.refuses(&[("--report", "runs/")], &["runs/ names a directory, expected a file"]);
     let nested = [("--out", "runs/out"), ("--report", "runs")];
     desk.refuses(&nested, &["runs can't be a file, since runs/out is a directory"]);
 }
