@@ -18,7 +18,7 @@ fn cases((width, vocabulary, label_every): (usize, usize, usize)) -> [Case; 2] {
     let mut random = Random(31);
     let x = random.tensor([LABELLED * label_every, width], 1.0);
     let head = random.tensor([vocabulary, width], 0.2);
-    let label = |token: usize| (token % label_every == 0).then(|| random.next() % vocabulary as u32);
+    let label = |token: usize| token.is_multiple_of(label_every).then(|| random.bits() % vocabulary as u32);
     let targets: Vec<Option<u32>> = (0..LABELLED * label_every).map(label).collect();
     let of = if label_every == 1 { String::new() } else { format!(" of {}", LABELLED * label_every) };
     let name = |pass: &str| format!("linear_log_probs {pass}, {LABELLED}{of} tokens, {width} x {vocabulary}");

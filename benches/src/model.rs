@@ -78,7 +78,7 @@ impl Shape {
     pub fn rows(&self, count: usize, length: usize) -> Vec<Example> {
         let mut random = Random(3);
         let mut row = || {
-            let tokens: Vec<u32> = (0..length).map(|_| random.next() % self.vocabulary as u32).collect();
+            let tokens: Vec<u32> = (0..length).map(|_| random.bits() % self.vocabulary as u32).collect();
             let labels: Vec<i64> = tokens.iter().map(|&token| i64::from(token)).collect();
             Example::from_labels(&tokens, &labels)
         };

@@ -8,14 +8,14 @@ pub struct Random(pub u64);
 
 impl Random {
     /// The next 31 random bits.
-    pub fn next(&mut self) -> u32 {
+    pub fn bits(&mut self) -> u32 {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) as u32
     }
 
     /// Uniform within `bound` of zero.
     pub fn uniform(&mut self, bound: f32) -> f32 {
-        (self.next() as f32 / (1u32 << 30) as f32 - 1.0) * bound
+        (self.bits() as f32 / (1u32 << 30) as f32 - 1.0) * bound
     }
 
     /// A matrix of such entries.

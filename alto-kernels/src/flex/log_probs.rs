@@ -3,6 +3,11 @@
 //! A block of labelled tokens goes over the vocabulary in chunks whose logits stay in cache. Maximum, sum and
 //! `sum_v e^(l_v - max) W_v` are carried along and rescaled when the maximum grows, as online softmax does
 //! (Milakov & Gimelshein, 2018), so that one pass gives both the log-probability and its gradient.
+//!
+//! Tried, 1024 tokens over 32000 x 288 with gradients, processor time on an AVX-512 machine: blocks of 128 tokens and
+//! chunks of 512 217 ms, exponentials in vector code 197 ms, blocks of 512 and chunks of 256 166 ms: every product packs
+//! the chunk's weights anew, which only a large block is worth. Blocks of 1024 would take 160 ms, but leave less to share
+//! out among the threads.
 
 use burn::backend::Flex;
 use burn::backend::tensor::FloatTensor;
@@ -14,9 +19,9 @@ use super::vector::{exp, exp_sum, max, vectorized};
 use crate::log_probs::LogProbsKernel;
 
 /// Most labelled tokens in a block.
-const BLOCK: usize = 128;
+const BLOCK: usize = 512;
 /// Vocabulary entries in a chunk.
-const CHUNK: usize = 512;
+const CHUNK: usize = 256;
 
 /// One thread's memory for a block.
 #[derive(Default)]
@@ -38,8 +43,9 @@ impl LogProbsKernel for Flex {
         let [_, width] = x.dims();
         let mut log_probs = vec![0.0; labelled.len()];
         let mut unit = vec![0.0; if needs_gradient { labelled.len() * width } else { 0 }];
-        // Enough blocks for every thread, as large as they may be otherwise.
-        let block = labelled.len().div_ceil(rayon::current_num_threads()).clamp(1, BLOCK);
+        // As many blocks for every thread as for the others, equally large.
+        let blocks = labelled.len().div_ceil(BLOCK).next_multiple_of(rayon::current_num_threads());
+        let block = labelled.len().div_ceil(blocks.max(1)).max(1);
         let units: Vec<&mut [f32]> = if needs_gradient {
             unit.chunks_mut(block * width).collect()
         } else {
