@@ -30,7 +30,7 @@ pub struct Trainer {
 
 impl Default for Trainer {
     fn default() -> Self {
-        Self { interval: 0.01, slots: None, admission: Admission::Measured, skips: 3, evaluation_rows: 64 }
+        Self { interval: 0.01, slots: None, admission: Admission::Measured, skips: 3, evaluation_rows: 16 }
     }
 }
 
