@@ -70,9 +70,9 @@ fn the_table_tells_how_each_job_ended_and_who_won() {
         [
             "job     rank    lr  batch  ended            best loss  at step    used  why",
             "good       4  1e-3      1  finished            1.0000        8  100.0%",
-            "lags       4  1e-3      1  underperforming     1.7500        4   50.0%  underperforming at step 4: place 2 \
+            "lags       4  1e-3      1  underperforming     1.7500        4   50.0%  at step 4: place 2 \
              of 2 at progress 0.5 with loss 1.7500, but only the best 1 stay, up to 1.5000",
-            "broken     4  1e-3      1  quarantined              -        -   37.5%  quarantined at step 3: loss was not \
+            "broken     4  1e-3      1  quarantined              -        -   37.5%  at step 3: loss was not \
              finite, step 3 in a row",
             "",
             "Best: good, validation loss 1.0000 nats per token (0.7213 bits per byte) after 8 steps.",
