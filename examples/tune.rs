@@ -9,11 +9,12 @@
 //! ```
 //!
 //! `--out` becomes a directory that PEFT loads, with `report.json` beside the adapter: every job's settings, curve and
-//! reason to end. Everything that can be checked is checked before training. Exit code 0 if an adapter was saved, 1 if
-//! training didn't get to its end or no job learned anything (what there is is saved nevertheless), 2 if nothing was
-//! trained because something is wrong with the input.
+//! reason to end. Everything that can be checked is checked before training. Exit code 0 if an adapter was saved that is
+//! better than none, 1 if training didn't get to its end or no job learned anything (what there is is saved
+//! nevertheless), 2 if nothing was trained because something is wrong with the input.
 
 use std::error::Error;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -23,14 +24,14 @@ use alto_core::exit::LossAware;
 use alto_core::model::ModelConfig;
 use alto_core::peft;
 use alto_core::search_space::SearchSpace;
-use alto_core::trainer::{Candidate, Outcome, TrainError, Trainer};
-use alto_examples::{Arguments, Progress, chain, check_outputs, fresh, write_new};
+use alto_core::trainer::{Candidate, JobReport, Outcome, TrainError, Trainer};
+use alto_examples::{Arguments, Progress, chain, check_outputs, fresh, tell, write_new};
 
 fn main() -> ExitCode {
     match tune(&Arguments::of_this_process()) {
         Ok(code) => code,
         Err(error) => {
-            eprintln!("error: {}", chain(&*error));
+            tell(format_args!("error: {}", chain(&*error)));
             ExitCode::from(2)
         }
     }
@@ -56,7 +57,8 @@ fn tune(arguments: &Arguments) -> Result<ExitCode, Box<dyn Error>> {
         let rows = Dataset::read(&path, &tokenizer, config.context)?;
         rows.check_vocabulary(config.vocabulary)?;
         let cut = rows.truncated().len();
-        eprintln!("{}: {} rows, {cut} of them cut off by the context", path.display(), rows.examples().len());
+        let count = rows.examples().len();
+        tell(format_args!("{}: {count} rows, {cut} of them cut off by the context", path.display()));
         Ok(rows)
     };
     let train = rows(&arguments.train, "data/train.jsonl")?;
@@ -78,37 +80,45 @@ fn tune(arguments: &Arguments) -> Result<ExitCode, Box<dyn Error>> {
             let why = chain(&error);
             // What was trained until then is not lost.
             let TrainError::Interrupted { outcome, .. } = error else { return Err(error.into()) };
-            eprintln!("error: {why}");
+            tell(format_args!("error: {why}"));
             (*outcome, false)
         }
     };
     drop(progress);
-    println!("{}", outcome.report.table());
     let saved = save(&outcome, &model, &out, &report_file);
     Ok(if whole && saved { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Writes the winner's adapter and the report, each if it can; whether both are there.
+/// Writes the winner's adapter and the report, each if it can, and only then shows them: whoever reads may have left.
+///
+/// Returns whether both are there and the winner is better than no adapter.
 fn save(outcome: &Outcome, model: &Path, out: &Path, report_file: &Path) -> bool {
-    let adapter = || -> Result<(), Box<dyn Error>> {
-        let winner =
-            outcome.report.winner.ok_or("no job has trained and has a finite loss: there is no adapter to save")?;
-        let job = &outcome.report.jobs[winner];
-        let (Some(adapter), Some(best)) = (&outcome.adapters[winner], job.best) else { unreachable!("it has won") };
+    let report = &outcome.report;
+    let adapter = || -> Result<String, Box<dyn Error>> {
+        let winner = report.winner.ok_or("no job has trained and has a finite loss: there is no adapter to save")?;
+        let JobReport { job, best, curve, .. } = &report.jobs[winner];
+        let (Some(adapter), Some(best)) = (&outcome.adapters[winner], best) else { unreachable!("it has won") };
         // PEFT is to find the base model from any directory.
         peft::export(adapter, out, &model.canonicalize()?.display().to_string())?;
-        if let Some(untrained) = job.curve.untrained() {
-            println!("Validation loss: {:.4} untrained, {:.4} at its best.", untrained.loss, best.loss);
+        let saved = format!("Adapter: {} is {} after {} steps.", out.display(), job.name, best.step);
+        let Some(untrained) = curve.untrained() else { return Ok(saved) };
+        if best.loss >= untrained.loss {
+            let (best, untrained) = (best.loss, untrained.loss);
+            return Err(format!(
+                "no job learned anything: at {best:.4} the best is not below the untrained {untrained:.4}"
+            )
+            .into());
         }
-        println!("Adapter: {} is {} after {} steps.", out.display(), job.job.name, best.step);
-        Ok(())
+        Ok(format!("Validation loss: {:.4} untrained, {:.4} at its best.\n{saved}", untrained.loss, best.loss))
     };
-    let report = || -> Result<(), Box<dyn Error>> {
-        write_new(report_file, &serde_json::to_vec_pretty(&outcome.report)?)?;
-        println!("Report: {}.", report_file.display());
-        Ok(())
+    let written = || -> Result<String, Box<dyn Error>> {
+        write_new(report_file, &serde_json::to_vec_pretty(report)?)?;
+        Ok(format!("Report: {}.", report_file.display()))
     };
-    let results = [adapter(), report()];
-    results.iter().filter_map(|result| result.as_ref().err()).for_each(|error| eprintln!("error: {}", chain(&**error)));
+    let results = [adapter(), written()];
+    let text: Vec<&str> = results.iter().flatten().map(String::as_str).collect();
+    // A closed pipe is no failure.
+    let _ = writeln!(io::stdout(), "{}\n{}", report.table(), text.join("\n"));
+    results.iter().filter_map(|r| r.as_ref().err()).for_each(|e| tell(format_args!("error: {}", chain(&**e))));
     results.iter().all(Result::is_ok)
 }

@@ -160,6 +160,19 @@ pub enum BackendError {
         /// The names there are, separated by commas.
         known: String,
     },
+    /// An adapter that the machine can't hold.
+    #[error(
+        "job {job}: its adapter takes {needed} bytes, but the machine has {available}; give it a lower rank or fewer \
+         target modules"
+    )]
+    TooLarge {
+        /// The job's name.
+        job: String,
+        /// Bytes of weights, gradients and optimizer state.
+        needed: u64,
+        /// Bytes that the machine has in all.
+        available: u64,
+    },
     /// A state or adapter that isn't the job's, or not the model's.
     #[error("job {job}: its state has {found} for {module}, expected {expected}")]
     StateMismatch {

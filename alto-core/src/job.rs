@@ -4,6 +4,15 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
+/// The largest rank of an adapter.
+pub const RANK_LIMIT: usize = 65_536;
+
+/// The most rows in one optimizer step: micro-batches times their rows.
+pub const STEP_ROWS_LIMIT: usize = 1 << 20;
+
+/// The most rows that a job may see over all its steps: numbers up to here are exact in f64, as progress needs them.
+pub const SAMPLES_LIMIT: u64 = 1 << 53;
+
 /// The size and place of one LoRA adapter.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -144,7 +153,7 @@ pub struct Job {
 }
 
 impl Job {
-    /// Rows seen after `steps` optimizer steps.
+    /// Rows seen after `steps` optimizer steps of a job that passes [`check`](Self::check).
     pub fn samples(&self, steps: u64) -> u64 {
         steps * (self.batch * self.accumulation) as u64
     }
@@ -159,6 +168,11 @@ impl Job {
         self.optimizer.learning_rate * self.schedule.factor(step, self.steps)
     }
 
+    /// Optimizer steps after which the adapter has moved: a first one at learning rate 0 if it warms up, and one more.
+    pub fn steps_to_move(&self) -> u64 {
+        1 + u64::from(self.schedule.warmup_steps > 0)
+    }
+
     /// Checks every setting that can be judged without a model or data.
     ///
     /// # Errors
@@ -167,32 +181,38 @@ impl Job {
         let wrong = |setting, value: f64, expected| {
             Err(JobError::OutOfRange { job: self.name.clone(), setting, value, expected })
         };
-        let non_negative = |x: f64| x.is_finite() && x >= 0.0;
-        let positive = |x: f64| x.is_finite() && x > 0.0;
+        // Devices compute in f32, where a tiny number would be 0 and a huge one infinite.
+        let positive = |x: f64| (x as f32).is_finite() && x as f32 > 0.0;
+        let expected_positive = "a finite positive number within f32";
         let (beta1, beta2) = self.optimizer.betas;
         if self.adapter.rank == 0 {
             return wrong("rank", 0.0, "at least 1");
         }
-        if !positive(self.adapter.alpha) {
-            return wrong("alpha", self.adapter.alpha, "a finite positive number");
+        if self.adapter.rank > RANK_LIMIT {
+            return wrong("rank", self.adapter.rank as f64, "at most 65536");
+        }
+        for (setting, value) in [("alpha", self.adapter.alpha), ("scale", self.adapter.scale())] {
+            if !positive(value) {
+                return wrong(setting, value, expected_positive);
+            }
         }
         if self.adapter.targets.is_empty() {
             return Err(JobError::NoTargets { job: self.name.clone() });
         }
         if !positive(self.optimizer.learning_rate) {
-            return wrong("learning rate", self.optimizer.learning_rate, "a finite positive number");
+            return wrong("learning rate", self.optimizer.learning_rate, expected_positive);
         }
-        if !non_negative(self.optimizer.weight_decay) {
-            return wrong("weight decay", self.optimizer.weight_decay, "a finite number of at least 0");
+        if self.optimizer.weight_decay != 0.0 && !positive(self.optimizer.weight_decay) {
+            return wrong("weight decay", self.optimizer.weight_decay, "0 or a finite positive number within f32");
         }
         if let Some(beta) = [beta1, beta2].into_iter().find(|b| !(0.0..1.0).contains(b)) {
             return wrong("beta", beta, "at least 0 and under 1");
         }
         if !positive(self.optimizer.epsilon) {
-            return wrong("epsilon", self.optimizer.epsilon, "a finite positive number");
+            return wrong("epsilon", self.optimizer.epsilon, expected_positive);
         }
         if let Some(clip) = self.optimizer.clip.filter(|&c| !positive(c)) {
-            return wrong("clip norm", clip, "a finite positive number");
+            return wrong("clip norm", clip, expected_positive);
         }
         for (setting, value) in
             [("batch", self.batch as u64), ("accumulation", self.accumulation as u64), ("steps", self.steps)]
@@ -200,6 +220,14 @@ impl Job {
             if value == 0 {
                 return wrong(setting, 0.0, "at least 1");
             }
+        }
+        let rows = self.batch.checked_mul(self.accumulation).filter(|&rows| rows <= STEP_ROWS_LIMIT);
+        let Some(rows) = rows else {
+            let rows = self.batch as f64 * self.accumulation as f64;
+            return wrong("batch times accumulation", rows, "at most 1048576 rows in an optimizer step");
+        };
+        if self.steps.checked_mul(rows as u64).is_none_or(|samples| samples > SAMPLES_LIMIT) {
+            return wrong("samples over all steps", self.steps as f64 * rows as f64, "at most 2^53");
         }
         Ok(())
     }

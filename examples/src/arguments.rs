@@ -35,8 +35,8 @@ pub struct Arguments {
     /// Progress between a job's evaluations.
     #[arg(long, value_name = "SHARE", default_value_t = 0.02)]
     pub interval: f64,
-    /// Threads; one for each core if not given.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    /// Threads, at most 256; one for each core if not given.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     pub threads: Option<u16>,
 }
 

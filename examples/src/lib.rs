@@ -1,6 +1,8 @@
 //! What the recipes share, so that each shows its own idea only; see the `examples` of this package.
 #![forbid(unsafe_code)]
 
+use std::io::Write;
+
 mod arguments;
 mod output;
 mod progress;
@@ -14,4 +16,9 @@ pub fn chain(error: &dyn std::error::Error) -> String {
     let causes: Vec<String> =
         std::iter::successors(Some(error), |error| error.source()).map(ToString::to_string).collect();
     causes.join(": ").split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Writes a line on standard error, if anyone still reads it.
+pub fn tell(line: std::fmt::Arguments) {
+    let _ = writeln!(std::io::stderr(), "{line}");
 }

@@ -2,7 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 /// Checks that neither the directory nor the file of a report is there yet and that both could be made, the directories
 /// above them included. The file may lie in the directory.
@@ -14,6 +14,10 @@ pub fn check_outputs(dir: &Path, report: &Path) -> Result<(), String> {
     check_new(report)?;
     if report.as_os_str().to_string_lossy().ends_with(std::path::is_separator) {
         return Err(format!("{} names a directory, expected a file", report.display()));
+    }
+    let own = ["adapter_config.json", "adapter_model.safetensors"].map(|name| dir.join(name));
+    if own.iter().any(|own| report.starts_with(own)) {
+        return Err(format!("{} is a file of the adapter's, name another for the report", report.display()));
     }
     if dir.starts_with(report) {
         return Err(format!("{} can't be a file, since {} is a directory", report.display(), dir.display()));
@@ -31,6 +35,9 @@ fn check_new(path: &Path) -> Result<(), String> {
     }
     // Whether it can be made is only found by making it; all that is made here is gone again at once.
     let missing: Vec<&Path> = path.ancestors().take_while(|above| above.symlink_metadata().is_err()).collect();
+    if missing.iter().any(|missing| missing.components().next_back() == Some(Component::ParentDir)) {
+        return Err(format!("{shown} goes up from a directory that doesn't exist, name it without `..`"));
+    }
     let made = fs::create_dir_all(path);
     for dir in &missing {
         let _ = fs::remove_dir(dir);

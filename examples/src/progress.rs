@@ -6,6 +6,8 @@ use alto_core::job::Job;
 use alto_core::trainer::{Event, EventKind};
 use indicatif::{ProgressBar, ProgressStyle};
 
+use crate::tell;
+
 /// One bar over all jobs, with a line for every job that ends; on a terminal. Elsewhere a line for each tenth, too.
 #[derive(Debug)]
 pub struct Progress {
@@ -66,7 +68,7 @@ impl Progress {
     }
 
     fn say(&self, seconds: f64, line: &str) {
-        self.bar.suspend(|| eprintln!("{seconds:>6.1} s  {line}"));
+        self.bar.suspend(|| tell(format_args!("{seconds:>6.1} s  {line}")));
     }
 }
 

@@ -56,6 +56,10 @@ impl BurnBackend {
     }
 
     /// Sets what the whole process may take, in bytes; the trainer admits only as many jobs as fit.
+    ///
+    /// It covers the model, the step and what jobs keep on the host: best adapters and waiting jobs' states, which the
+    /// trainer sets aside for all of them from the start; see [`Admission`](crate::trainer::Admission). It doesn't
+    /// cover the copies made for a moment while a job joins or leaves, which are of the attached adapters' size.
     pub fn with_memory_budget(mut self, bytes: u64) -> Self {
         self.memory_budget = Some(bytes);
         self
@@ -113,13 +117,19 @@ impl Backend for BurnBackend {
     fn check(&self, job: &Job) -> Result<(), BackendError> {
         job.check()?;
         let known: BTreeSet<&str> = self.store.shapes().map(|(_, name, _)| name).collect();
-        match job.adapter.targets.iter().find(|target| !known.contains(target.as_str())) {
-            None => Ok(()),
-            Some(target) => Err(BackendError::UnknownTarget {
+        if let Some(target) = job.adapter.targets.iter().find(|target| !known.contains(target.as_str())) {
+            return Err(BackendError::UnknownTarget {
                 job: job.name.clone(),
                 target: target.clone(),
                 known: known.into_iter().collect::<Vec<_>>().join(", "),
-            }),
+            });
+        }
+        let needed = self.adapter_bytes(job);
+        match process::physical() {
+            Some(available) if needed > available => {
+                Err(BackendError::TooLarge { job: job.name.clone(), needed, available })
+            }
+            _ => Ok(()),
         }
     }
 

@@ -1,16 +1,23 @@
-//! What memory the process takes, where the system tells: Linux alone.
+//! What memory the process takes and the machine has, where the system tells: Linux alone.
 
 use std::fs;
 
 /// Bytes resident now, and at most since the last [`reset_peak`]; `None` where the system doesn't tell.
 pub(super) fn resident() -> Option<(u64, u64)> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
-    let field = |name: &str| -> Option<u64> {
-        let line = status.lines().find_map(|line| line.strip_prefix(name))?;
-        let kibibytes: u64 = line.trim_start_matches(':').trim().strip_suffix("kB")?.trim().parse().ok()?;
-        Some(kibibytes * 1024)
-    };
-    Some((field("VmRSS")?, field("VmHWM")?))
+    Some((field(&status, "VmRSS")?, field(&status, "VmHWM")?))
+}
+
+/// Bytes that the machine has in all; `None` where the system doesn't tell.
+pub(super) fn physical() -> Option<u64> {
+    field(&fs::read_to_string("/proc/meminfo").ok()?, "MemTotal")
+}
+
+/// The bytes in the line of this name.
+fn field(text: &str, name: &str) -> Option<u64> {
+    let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
+    let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kibibytes * 1024)
 }
 
 /// Starts the peak anew from what is resident now; without effect where the system has no such thing.
@@ -22,6 +29,15 @@ pub(super) fn reset_peak() {
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_machine_has_more_than_the_process_takes() {
+        let (resident, _) = resident().unwrap();
+        let physical = physical().unwrap();
+        assert!(physical > resident, "{physical} bytes in the machine, {resident} in use");
+        assert_eq!(field("MemTotal:        1024 kB\nMemFree: 1 kB\n", "MemTotal"), Some(1 << 20));
+        assert_eq!(field("MemTotals: 1024 kB\n", "MemTotal"), None);
+    }
 
     #[test]
     fn a_large_allocation_raises_the_peak() {

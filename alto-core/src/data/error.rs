@@ -117,6 +117,12 @@ pub enum DataError {
         /// What a row looks like.
         expected: &'static str,
     },
+    /// A text of characters that the tokenizer doesn't know.
+    #[error("the tokenizer gives no token for the completion {text:?}, expected some text that it knows")]
+    NoTokens {
+        /// Its beginning.
+        text: String,
+    },
     /// A row with nothing to learn.
     #[error("{place}: the completion is empty, expected some text, since the loss is taken on it alone")]
     EmptyCompletion {

@@ -57,7 +57,7 @@ impl Tokenizer {
     /// second.
     ///
     /// # Errors
-    /// As [`encode`](Self::encode).
+    /// As [`encode`](Self::encode), and when the completion gives no token.
     pub fn encode_pair(&self, prompt: &str, completion: &str) -> Result<(Vec<u32>, Vec<u32>), DataError> {
         let mut first = self.encode(prompt)?;
         let joined = self.encode(&[prompt, completion].concat())?;
@@ -65,6 +65,9 @@ impl Tokenizer {
             Some(rest) => rest.to_vec(),
             None => self.encode(completion)?,
         };
+        if second.is_empty() {
+            return Err(DataError::NoTokens { text: completion.chars().take(40).collect() });
+        }
         if !first.starts_with(&self.begin) {
             first.splice(0..0, self.begin.iter().copied());
         }

@@ -3,6 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
+use super::grid::JOBS_LIMIT;
 use super::space::VERSION;
 use crate::job::JobError;
 
@@ -40,6 +41,12 @@ pub enum SearchSpaceError {
     Version {
         /// The version, or `missing`.
         found: String,
+    },
+    /// A grid that nobody means to train.
+    #[error("the grid has {jobs} jobs, expected at most {JOBS_LIMIT}")]
+    TooManyJobs {
+        /// One for each way of taking an entry of every list.
+        jobs: usize,
     },
     /// A list without entries gives an empty grid.
     #[error("{key} is an empty list, expected at least one entry")]

@@ -2,10 +2,10 @@
 
 use super::error::SearchSpaceError;
 use super::space::SearchSpace;
-use crate::job::{AdamW, AdapterConfig, Job, Schedule};
+use crate::job::{AdamW, AdapterConfig, Job, SAMPLES_LIMIT, Schedule};
 
-/// The most samples that a job may see, 2^53.
-const MOST_SAMPLES: f64 = 9_007_199_254_740_992.0;
+/// The most jobs in a grid.
+pub(super) const JOBS_LIMIT: usize = 100_000;
 
 impl SearchSpace {
     /// The grid's jobs for a training set of this many rows, each of them checked.
@@ -14,8 +14,10 @@ impl SearchSpace {
     /// rate and batch, and whatever else the grid varies, such as `r8-a2-lr0.001-b2-s1`.
     ///
     /// # Errors
-    /// When a list is empty or has an entry twice, not exactly one budget is given, or a job's setting is out of range.
+    /// When the grid has more than 100,000 jobs, a list is empty or has an entry twice, not exactly one budget is given,
+    /// or a job's setting is out of range.
     pub fn jobs(&self, rows: usize) -> Result<Vec<Job>, SearchSpaceError> {
+        self.check_number()?;
         self.check_lists()?;
         let mut jobs = vec![];
         for &rank in &self.rank {
@@ -33,6 +35,23 @@ impl SearchSpace {
             }
         }
         Ok(jobs)
+    }
+
+    /// Checks whatever is right or wrong for every number of rows.
+    pub(super) fn check(&self) -> Result<(), SearchSpaceError> {
+        // So many rows that no warm-up is too long only for want of them.
+        let rows = self.epochs.map_or(1, |epochs| (SAMPLES_LIMIT as f64 / 2.0 / epochs) as usize);
+        self.jobs(rows.max(1)).map(drop)
+    }
+
+    fn check_number(&self) -> Result<(), SearchSpaceError> {
+        let lists = [self.learning_rate.len(), self.rank.len(), self.batch.len(), self.alpha_per_rank.len()];
+        let lists = lists.into_iter().chain([self.weight_decay.len(), self.seed.len()]);
+        // A list that is empty has an error of its own.
+        match lists.fold(1, |jobs: usize, entries| jobs.saturating_mul(entries.max(1))) {
+            jobs if jobs > JOBS_LIMIT => Err(SearchSpaceError::TooManyJobs { jobs }),
+            _ => Ok(()),
+        }
     }
 
     fn check_lists(&self) -> Result<(), SearchSpaceError> {
@@ -73,13 +92,13 @@ impl SearchSpace {
         let out_of_range =
             |key, value: f64, expected| Err(SearchSpaceError::OutOfRange { job: job.to_owned(), key, value, expected });
         // Sizes of 0 are left to the job's own check to refuse.
-        let per_step = batch.max(1) as f64 * self.accumulation.max(1) as f64;
+        let per_step = batch.max(1) as u128 * self.accumulation.max(1) as u128;
         let steps = match (self.epochs, self.steps, self.samples) {
-            (None, Some(steps), None) => steps as f64,
+            (None, Some(steps), None) => u128::from(steps),
             (None, None, Some(0)) => return out_of_range("samples", 0.0, "at least 1"),
-            (None, None, Some(samples)) => (samples as f64 / per_step).ceil(),
+            (None, None, Some(samples)) => u128::from(samples).div_ceil(per_step),
             (Some(epochs), None, None) if epochs.is_finite() && epochs > 0.0 => {
-                ((epochs * rows as f64).round() / per_step).ceil().max(1.0)
+                ((epochs * rows as f64).round() as u128).div_ceil(per_step).max(1)
             }
             (Some(epochs), None, None) => return out_of_range("epochs", epochs, "a finite positive number"),
             (epochs, steps, samples) => {
@@ -87,9 +106,9 @@ impl SearchSpace {
                 return Err(SearchSpaceError::Budgets { given: given.into_iter().filter(|&given| given).count() });
             }
         };
-        // Up to here every count is exact.
-        if steps * per_step > MOST_SAMPLES {
-            return out_of_range("samples", steps * per_step, "at most 2^53 over all steps");
+        let samples = steps.saturating_mul(per_step);
+        if samples > u128::from(SAMPLES_LIMIT) {
+            return out_of_range("samples", samples as f64, "at most 2^53 over all steps");
         }
         Ok(steps as u64)
     }

@@ -111,11 +111,15 @@ impl SearchSpace {
     /// Reads a search space from a TOML file.
     ///
     /// # Errors
-    /// As [`from_toml`](Self::from_toml), with the file's name, and when it can't be read.
+    /// As [`from_toml`](Self::from_toml), with the file's name, and when it can't be read or gives no
+    /// [`jobs`](Self::jobs) however many rows there are.
     pub fn read(path: &Path) -> Result<Self, SearchSpaceError> {
         let path = || path.to_owned();
         let text = fs::read_to_string(path()).map_err(|source| SearchSpaceError::Io { path: path(), source })?;
-        Self::from_toml(&text).map_err(|source| SearchSpaceError::InFile { path: path(), source: Box::new(source) })
+        let in_file = |source| SearchSpaceError::InFile { path: path(), source: Box::new(source) };
+        let space = Self::from_toml(&text).map_err(in_file)?;
+        space.check().map_err(in_file)?;
+        Ok(space)
     }
 
     /// Takes a search space from TOML.

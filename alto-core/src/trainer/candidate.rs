@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::error::TrainError;
 use crate::adapter::Adapter;
 use crate::backend::{Backend, JobState};
+use crate::data::Dataset;
 use crate::job::Job;
 
 /// A job, and the adapter that it starts from.
@@ -23,13 +24,17 @@ impl From<Job> for Candidate {
 }
 
 /// Checks everything about the jobs that can be known before training.
-pub(super) fn check(candidates: &[Candidate], backend: &mut dyn Backend) -> Result<(), TrainError> {
+pub(super) fn check(candidates: &[Candidate], train: &Dataset, backend: &mut dyn Backend) -> Result<(), TrainError> {
     if candidates.is_empty() {
         return Err(TrainError::NoJobs);
     }
     let mut names = BTreeMap::new();
     for (second, Candidate { job, .. }) in candidates.iter().enumerate() {
         job.check()?;
+        let (batch, rows) = (job.batch, train.examples().len());
+        if batch > rows {
+            return Err(TrainError::BatchTooLarge { job: job.name.clone(), batch, rows });
+        }
         backend.check(job)?;
         if let Some(first) = names.insert(&job.name, second) {
             return Err(TrainError::DuplicateName { name: job.name.clone(), first, second });

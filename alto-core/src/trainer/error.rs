@@ -34,6 +34,19 @@ pub enum TrainError {
         /// Index of the second.
         second: usize,
     },
+    /// A micro-batch has more rows than there are, so that it would hold a row twice.
+    #[error(
+        "job {job}: batch is {batch}, but the training set has {rows} rows, and a micro-batch would hold a row twice; \
+         give it a batch of at most {rows}"
+    )]
+    BatchTooLarge {
+        /// The job's name.
+        job: String,
+        /// Rows in one of its micro-batches.
+        batch: usize,
+        /// Rows in the training set.
+        rows: usize,
+    },
     /// A setting of a job is out of range.
     #[error(transparent)]
     Job(#[from] JobError),
@@ -53,16 +66,19 @@ pub enum TrainError {
     },
     /// A job doesn't fit into memory even when it trains alone.
     #[error(
-        "job {job} never fits: alone it needs {needed} bytes for a micro-batch of {tokens} tokens, but the budget is \
-         {budget}; give it a smaller batch or rank, shorten the rows, or raise the budget"
+        "job {job} never fits: alone it needs {needed} bytes or more for a micro-batch of {tokens} tokens, but the \
+         budget is {budget}, of which {kept} are set aside for what all jobs keep on the host; give it a smaller batch \
+         or rank, shorten the rows, try fewer jobs, or raise the budget"
     )]
     NeverFits {
         /// The job's name.
         job: String,
-        /// Bytes needed, by the fitted model.
+        /// Bytes needed, by the fitted model; those of its adapter alone if they are too many already.
         needed: u64,
         /// Tokens in its largest micro-batch.
         tokens: u64,
+        /// Bytes set aside for the states and best adapters that all jobs keep on the host.
+        kept: u64,
         /// Bytes that may be used.
         budget: u64,
     },

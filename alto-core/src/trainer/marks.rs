@@ -1,23 +1,32 @@
 //! Which steps of a job stand at a mark of its progress.
+//!
+//! A mark is reached at the first step at or past it after which the adapter has moved. Before that all jobs have the
+//! loss of the untrained model, which tells nothing about any of them.
 
 use crate::job::Job;
 
-/// The first step at or past this mark of progress, for a mark of 0 to 1.
+/// The step that reaches this mark of progress, for a mark of 0 to 1; that of 0 is before the first step.
 pub(super) fn first_step(job: &Job, mark: f64) -> u64 {
+    if mark <= 0.0 {
+        return 0;
+    }
     // Starting one short, as the product may round up past the mark.
     let mut step = ((mark * job.steps as f64) as u64).saturating_sub(1);
     while job.progress(step) < mark {
         step += 1;
     }
-    step
+    // A job may end before it has moved.
+    step.max(job.steps_to_move()).min(job.steps)
 }
 
-/// Whether a job is evaluated after this many steps: before the first, after the last, and after each that is the
-/// first at or past a multiple of `interval`.
+/// Whether a job is evaluated after this many steps: before the first, after the last, and after each that reaches a
+/// multiple of `interval`.
 pub(super) fn is_evaluated(job: &Job, step: u64, interval: f64) -> bool {
     // The tolerance mends quotients such as 0.29 / 0.01, which falls just short of 29.
     let passed = |step| (job.progress(step) / interval + 1e-9).floor();
-    step == 0 || step >= job.steps || passed(step) > passed(step - 1)
+    let moved = job.steps_to_move();
+    let reaches = || passed(step) > if step == moved { 0.0 } else { passed(step - 1) };
+    step == 0 || step >= job.steps || (step >= moved && reaches())
 }
 
 #[cfg(test)]

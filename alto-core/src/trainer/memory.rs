@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::candidate::Candidate;
 use super::error::TrainError;
+use super::rungs::Rungs;
 use super::train::Trainer;
 use crate::backend::{Backend, BackendError};
 use crate::batch::{Batch, Example, Lane, Objective};
@@ -16,6 +17,12 @@ use crate::data::Dataset;
 use crate::job::Job;
 
 /// What decides which jobs fit into memory together. Without a budget of the backend's everything fits.
+///
+/// The budget covers what a step takes and what jobs keep on the host: each one's best adapter, and the state of each
+/// that has a rung while it waits. All of these are set aside before training starts, as if every job held its own at
+/// once: a quarter of a job's [`adapter_bytes`](Backend::adapter_bytes), or all of them if it has a rung. That is more
+/// than a run comes to, and more than a device with a memory of its own is short of. The copies made while a job joins
+/// or leaves are not covered.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Admission {
@@ -38,6 +45,8 @@ pub struct MemoryProfile {
     pub samples: Vec<MemorySample>,
     /// Bytes that may be used.
     pub budget: u64,
+    /// Of these, bytes set aside for what jobs keep on the host; see [`Admission`].
+    pub kept: u64,
     /// How long it took.
     pub seconds: f64,
 }
@@ -48,8 +57,8 @@ impl fmt::Display for MemoryProfile {
         write!(
             f,
             "a step takes {:.0} bytes, {:.0} more for each token and what the adapters have, give or take {:.0}; the \
-             budget is {}; measured in {:.1} s",
-            numbers.fixed, numbers.per_token, numbers.margin, self.budget, self.seconds
+             budget is {}, of which {} are set aside for what jobs keep on the host; measured in {:.1} s",
+            numbers.fixed, numbers.per_token, numbers.margin, self.budget, self.kept, self.seconds
         )
     }
 }
@@ -72,32 +81,42 @@ impl Memory {
         backend: &mut dyn Backend,
         train: &Dataset,
         candidates: &[Candidate],
+        rungs: &Rungs,
     ) -> Result<Self, TrainError> {
         let budget = backend.memory().budget.filter(|_| trainer.admission != Admission::Unlimited);
         let need = |Candidate { job, .. }: &Candidate| {
             // Whoever has no budget to keep need not look through the data.
-            let tokens = budget.map_or(0, |_| most_tokens(job, train));
+            let tokens = budget.map_or(0, |_| most_tokens(job, train, MOST_WALKED / candidates.len() as u64));
             Need {
                 load: Load { adapter_bytes: backend.adapter_bytes(job), tokens, squared_tokens: 0 },
                 batch: job.batch,
             }
         };
         let needs: Vec<Need> = candidates.iter().map(need).collect();
+        let kept = needs.iter().enumerate().map(|(job, need)| kept(need, rungs.has_any(job)));
+        let kept = kept.fold(0, u64::saturating_add);
+        let each_fits = |model: &MemoryModel| {
+            for (need, Candidate { job, .. }) in needs.iter().zip(candidates) {
+                let (needed, tokens) = (model.reserve(&need.load), need.load.tokens);
+                if let Some(budget) = budget.filter(|&budget| needed.saturating_add(kept) > budget) {
+                    return Err(TrainError::NeverFits { job: job.name.clone(), needed, tokens, kept, budget });
+                }
+            }
+            Ok(())
+        };
+        // The adapters' own bytes are known before anything is measured.
+        each_fits(&MemoryModel::default())?;
         let (model, profile) = match (trainer.admission, budget) {
             (Admission::Measured, Some(budget)) => {
-                let profile = measure(backend, train, candidates, &needs, budget)?;
+                let profile = measure(backend, train, candidates, &needs, (budget, kept))?;
                 (profile.model, Some(profile))
             }
             (Admission::Known(model), _) => (model, None),
             (Admission::Measured | Admission::Unlimited, _) => (MemoryModel::default(), None),
         };
-        for (need, Candidate { job, .. }) in needs.iter().zip(candidates) {
-            let needed = model.reserve(&need.load);
-            if let Some(budget) = budget.filter(|&budget| needed > budget) {
-                return Err(TrainError::NeverFits { job: job.name.clone(), needed, tokens: need.load.tokens, budget });
-            }
-        }
-        Ok(Self { model, room: Room { budget, slots: trainer.slots }, needs, profile })
+        each_fits(&model)?;
+        let room = Room { budget: budget.map(|budget| budget - kept), slots: trainer.slots };
+        Ok(Self { model, room, needs, profile })
     }
 
     /// Which of the waiting jobs get a place beside the residents, when jobs of the freed batch sizes just left.
@@ -115,8 +134,22 @@ impl Memory {
     }
 }
 
-/// The most tokens that one of the job's micro-batches has.
-fn most_tokens(job: &Job, train: &Dataset) -> u64 {
+/// Bytes that a job may keep on the host: its best adapter, and its weights and two moments while it waits.
+///
+/// Attached it has gradients too, of the same size as each of these.
+fn kept(need: &Need, waits: bool) -> u64 {
+    if waits { need.load.adapter_bytes } else { need.load.adapter_bytes / 4 }
+}
+
+/// Samples that are looked at, over all jobs, to find each one's largest micro-batch.
+const MOST_WALKED: u64 = 10_000_000;
+
+/// The most tokens that one of the job's micro-batches has; no fewer at any rate, if it has more than `walked` samples.
+fn most_tokens(job: &Job, train: &Dataset, walked: u64) -> u64 {
+    if job.samples(job.steps) > walked {
+        let longest = train.examples().iter().map(|row| row.tokens.len() as u64).max().unwrap_or(0);
+        return longest.saturating_mul(job.batch as u64);
+    }
     let micros = (0..job.steps).flat_map(|step| (0..job.accumulation).map(move |micro| (step, micro)));
     micros.map(|(step, micro)| tokens(&train.micro_batch(job, step, micro))).max().unwrap_or(0)
 }
@@ -132,7 +165,7 @@ fn measure(
     train: &Dataset,
     candidates: &[Candidate],
     needs: &[Need],
-    budget: u64,
+    (budget, kept): (u64, u64),
 ) -> Result<MemoryProfile, TrainError> {
     let started = Instant::now();
     // The smallest adapter, so that the profile itself fits wherever a job does.
@@ -151,7 +184,7 @@ fn measure(
         samples.push(MemorySample { load, peak: peak(backend, job, &rows)? });
     }
     let model = MemoryModel::fit(&samples, false).map_err(|source| TrainError::Profile { source })?;
-    Ok(MemoryProfile { model, samples, budget, seconds: started.elapsed().as_secs_f64() })
+    Ok(MemoryProfile { model, samples, budget, kept, seconds: started.elapsed().as_secs_f64() })
 }
 
 /// The shortest row, the median, the longest, then 2, 4, 8, ... of the longest, up to `most`.

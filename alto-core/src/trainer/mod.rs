@@ -5,7 +5,8 @@
 //!    the backend can fail.
 //! 2. Waiting jobs take the places that are free: first one of the batch size that left, else the largest that fits.
 //! 3. All jobs with a place make optimizer steps together, until one of them stands at a mark: before its first step,
-//!    each `interval` of progress, a rung, its end.
+//!    each `interval` of progress, a rung, its end. During a warm-up's steps at learning rate 0 no mark is reached but
+//!    the first: an adapter that has not moved has nothing to be judged by.
 //! 4. Then losses are read, once for everybody, and the jobs at a mark are evaluated. A job whose steps are not finite
 //!    is ended before that; it touches nobody.
 //! 5. A job at a rung is parked: its state goes to the host, its place to the next. Others are judged right away, all

@@ -18,11 +18,12 @@ impl Sweep<'_> {
             seconds,
             profile_seconds: memory.as_ref().map_or(0.0, |profile| profile.seconds),
             samples: jobs.iter().map(|job| job.samples).sum(),
-            samples_budgeted: jobs.iter().map(|job| job.job.samples(job.job.steps)).sum(),
+            samples_budgeted: jobs.iter().map(|job| job.job.samples(job.job.steps)).fold(0, u64::saturating_add),
             tokens: jobs.iter().map(|job| job.tokens).sum(),
         };
         let warnings = [("training", self.train), ("validation", self.validation)];
-        let report = Report {
+        let warnings = warnings.into_iter().filter_map(|(set, data)| truncated(set, data));
+        let mut report = Report {
             version: REPORT_VERSION,
             trainer: self.trainer.clone(),
             policy: format!("{:?}", self.policy),
@@ -31,8 +32,9 @@ impl Sweep<'_> {
             winner: winner(&jobs),
             jobs,
             totals,
-            warnings: warnings.into_iter().filter_map(|(set, data)| truncated(set, data)).collect(),
+            warnings: warnings.collect(),
         };
+        report.warnings.extend(nothing_learned(&report));
         Outcome { report, adapters }
     }
 
@@ -52,6 +54,15 @@ impl Sweep<'_> {
 fn winner(jobs: &[JobReport]) -> Option<usize> {
     let losses = jobs.iter().enumerate().filter_map(|(index, job)| Some((index, job.best?.loss)));
     losses.min_by(|a, b| a.1.total_cmp(&b.1)).map(|(index, _)| index)
+}
+
+fn nothing_learned(report: &Report) -> Option<String> {
+    let JobReport { job, best, .. } = &report.jobs[report.winner?];
+    let (best, before) = (best.as_ref()?.loss, report.untrained_loss()?);
+    (!report.learned()).then(|| {
+        let name = &job.name;
+        format!("the best validation loss, {best:.4} of job {name}, is not below {before:.4}, that before training")
+    })
 }
 
 fn validation_set(data: &Dataset) -> ValidationSet {

@@ -127,6 +127,20 @@ pub struct Totals {
 }
 
 impl Report {
+    /// Whether training made the model better: the winner's best validation loss is below that before its first step.
+    ///
+    /// Not so if there is no winner. A loss before training that is not finite is above any.
+    pub fn learned(&self) -> bool {
+        let best = self.winner.and_then(|index| self.jobs.get(index)?.best);
+        best.is_some_and(|best| self.untrained_loss().is_none_or(|before| best.loss < before))
+    }
+
+    /// The winner's validation loss before its first step, if it is finite.
+    pub(super) fn untrained_loss(&self) -> Option<f64> {
+        let untrained = self.jobs.get(self.winner?)?.curve.untrained()?;
+        untrained.loss.is_finite().then_some(untrained.loss)
+    }
+
     /// A loss on the validation set in bits per byte of its text, which compares across tokenizers.
     pub fn bits_per_byte(&self, loss: f64) -> Option<f64> {
         let bytes = self.validation.bytes.filter(|&bytes| bytes > 0)?;

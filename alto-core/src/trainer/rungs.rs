@@ -50,6 +50,11 @@ impl Rungs {
         Ok(Self { seats: jobs.enumerate().map(seat).collect::<Result<_, _>>()? })
     }
 
+    /// Whether the job has any rung, at which it may wait.
+    pub(super) fn has_any(&self, job: usize) -> bool {
+        !self.seats[job].rungs.is_empty()
+    }
+
     /// Whether the job has come to a rung that it has not waited at, after this many steps.
     pub(super) fn is_at(&self, job: usize, step: u64) -> bool {
         let seat = &self.seats[job];

@@ -58,9 +58,9 @@ impl<'a> Sweep<'a> {
         let started = Instant::now();
         trainer.check()?;
         policy.check()?;
-        candidate::check(&candidates, backend)?;
+        candidate::check(&candidates, train, backend)?;
         let rungs = Rungs::new(candidates.iter().map(|candidate| &candidate.job), policy)?;
-        let memory = Memory::prepare(trainer, backend, train, &candidates)?;
+        let memory = Memory::prepare(trainer, backend, train, &candidates, &rungs)?;
         let curves = vec![Curve::default(); candidates.len()];
         let entries = candidates.into_iter().map(Entry::new).collect();
         let (freed, timed) = (vec![], Instant::now());

@@ -16,7 +16,7 @@ use crate::data::Dataset;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Trainer {
-    /// Progress from one evaluation of a job to the next; 0.01 is each hundredth of its budget.
+    /// Progress from one evaluation of a job to the next, over 0 and at most 1; 0.01 is each hundredth of its budget.
     pub interval: f64,
     /// Jobs that may have a place at a time; `None` is no limit but memory's.
     pub slots: Option<usize>,
@@ -39,12 +39,14 @@ impl Trainer {
     ///
     /// A job is evaluated before its first step, at the first step at or past each multiple of
     /// [`interval`](Self::interval) and each of its rungs, and after its last; the policy judges it there, at a rung
-    /// once that is closed, and no more after the last. `observe` is told what happens, as `tracing` is.
+    /// once that is closed, and no more after the last. No mark is reached while the learning rate was 0 at every step,
+    /// as at the first of a warm-up: the job goes on until its adapter has moved, and is evaluated then. `observe` is
+    /// told what happens, as `tracing` is.
     ///
     /// # Errors
     /// Before any training: a setting, job, starting adapter or policy that can't be trained with, two jobs of one
-    /// name, no jobs, a job that never fits. Later only [`TrainError::Interrupted`], which has everything trained so
-    /// far.
+    /// name, no jobs, a micro-batch of more rows than the training set has, a job that never fits. Later only
+    /// [`TrainError::Interrupted`], which has everything trained so far.
     pub fn run(
         &self,
         backend: &mut dyn Backend,
@@ -63,8 +65,8 @@ impl Trainer {
 
     pub(super) fn check(&self) -> Result<(), TrainError> {
         let wrong = |setting, value, expected| Err(TrainError::Setting { setting, value, expected });
-        if !(self.interval.is_finite() && self.interval > 0.0) {
-            return wrong("interval", self.interval, "a finite positive number");
+        if !(self.interval > 0.0 && self.interval <= 1.0) {
+            return wrong("interval", self.interval, "over 0 and at most 1");
         }
         for (setting, value) in [
             ("slots", self.slots.unwrap_or(1)),

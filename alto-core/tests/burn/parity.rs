@@ -1,6 +1,8 @@
 //! Recorded transformers + PEFT runs, replayed; and that the check notices what is off.
 
+use std::error::Error;
 use std::fs;
+use std::iter::successors;
 use std::path::Path;
 
 use alto_core::burn::BurnBackend;
@@ -145,6 +147,159 @@ fn a_recorded_number_that_is_off_by_a_little_is_over() {
         tamper(&mut backend, records, "grad_norm", 7, 1.001);
         tamper(&mut backend, records, "eval_loss", 3, 1.0 + 1e-4);
     }
+}
+
+/// r4_cosine, whose references end together, changed to say that they don't.
+fn said_to_be_chaotic(backend: &mut BurnBackend, record: &str, of: &str, at: usize, factor: f64) -> Errors {
+    let edit = |trace: &mut Value| {
+        trace["final_maxdiff_f32_f64"] = json!(1.0);
+        scale(&mut trace[record][of][at], factor);
+    };
+    errors(backend, tampered("r4_cosine", "trace.json", edit).path())
+}
+
+#[test]
+fn no_run_is_chaotic_before_its_first_update() {
+    let mut backend = recorded("llama_untied");
+    for (of, factor) in [("loss", 1.001), ("grad_norm", 1.005)] {
+        let found = said_to_be_chaotic(&mut backend, "f32", of, 0, factor);
+        assert!(found.adapter.is_some() && found.steps == 12 && !found.within(&TOLERANCE), "{of}: {found}");
+        // Also where the other precision's number is off.
+        let found = said_to_be_chaotic(&mut backend, "f64", of, 0, factor);
+        assert!(found.adapter.is_some() && found.steps == 12 && found.within(&TOLERANCE), "{of}: {found}");
+    }
+}
+
+#[test]
+fn references_that_are_suddenly_far_apart_do_not_end_the_comparison() {
+    let mut backend = recorded("llama_untied");
+    for (of, narrow, wide) in [("loss", 1.0019, 1.0021), ("grad_norm", 1.0095, 1.0105)] {
+        let found = said_to_be_chaotic(&mut backend, "f32", of, 3, narrow);
+        assert!(found.adapter.is_none() && found.steps == 4 && found.within(&TOLERANCE), "{of}: {found}");
+        let found = said_to_be_chaotic(&mut backend, "f32", of, 3, wide);
+        assert!(found.adapter.is_some() && found.steps == 12 && !found.within(&TOLERANCE), "{of}: {found}");
+        let found = said_to_be_chaotic(&mut backend, "f64", of, 3, 2.0);
+        assert!(found.adapter.is_some() && found.steps == 12 && found.within(&TOLERANCE), "{of}: {found}");
+    }
+}
+
+/// Why a case can't be run, with causes.
+fn failure(backend: &mut BurnBackend, case: &Path) -> String {
+    match run_case(backend, case) {
+        outcome @ CaseOutcome::Failed(_) if outcome.passes(&TOLERANCE) => panic!("a failed case passes: {outcome:?}"),
+        CaseOutcome::Failed(error) => {
+            let error: &dyn Error = &error;
+            let causes = successors(Some(error), |&error| error.source());
+            causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
+        }
+        other => panic!("{}: {other:?}", case.display()),
+    }
+}
+
+type Edit = fn(&mut Value);
+
+/// Each edit of r4_cosine's trace makes a case that fails, for the reason given.
+fn each_fails(edits: &[(Edit, &str)]) {
+    let mut backend = recorded("llama_untied");
+    for (edit, reason) in edits {
+        let case = tampered("r4_cosine", "trace.json", edit);
+        let found = failure(&mut backend, case.path());
+        let file = case.path().join("trace.json");
+        assert!(found.starts_with(&file.display().to_string()) && found.contains(reason), "{found}, not {reason}");
+    }
+}
+
+#[test]
+fn an_evaluation_that_would_never_be_compared_is_refused() {
+    each_fails(&[
+        (|trace| trace["f32"]["eval_step"] = json!([0, 4, 8, 999]), "f32.eval_step[3] is 999"),
+        (|trace| trace["f32"]["eval_step"] = json!([0, 4, 8, 13]), "of at most 12"),
+        (|trace| trace["f32"]["eval_step"] = json!([0, 4, 4, 12]), "f32.eval_step[2] is 4"),
+        (|trace| trace["f64"]["eval_step"] = json!([0, 8, 4, 12]), "f64.eval_step[2] is 4"),
+    ]);
+}
+
+#[test]
+fn only_a_named_kind_is_unsupported() {
+    each_fails(&[
+        (|trace| drop(trace.as_object_mut().unwrap().remove("kind")), "missing field `kind`"),
+        (|trace| *trace = json!({}), "missing field `kind`"),
+        (|trace| trace["kind"] = json!(5), "invalid type: integer `5`, expected a string"),
+        (|trace| trace["kind"] = json!(null), "invalid type: null, expected a string"),
+        (|trace| *trace = json!([]), "invalid type: sequence, expected a map"),
+        (|trace| *trace = json!(["dpo"]), "invalid type: sequence, expected a map"),
+        (|trace| *trace = json!(0), "invalid type: integer `0`, expected a map"),
+    ]);
+    let case = tampered("r4_cosine", "trace.json", |trace| trace["kind"] = json!("grpo"));
+    let outcome = run_case(&mut recorded("llama_untied"), case.path());
+    assert!(matches!(&outcome, CaseOutcome::UnsupportedKind { kind } if kind == "grpo"), "{outcome:?}");
+}
+
+fn push(list: &mut Value, entry: i64) {
+    list.as_array_mut().unwrap().push(json!(entry));
+}
+
+#[test]
+fn a_row_whose_lists_do_not_fit_together_is_refused() {
+    each_fails(&[
+        (|trace| push(&mut trace["eval"][0]["attention_mask"][0], 1), "row 0 of eval[0]: attention_mask has "),
+        (|trace| trace["eval"][0]["input_ids"][0] = json!([]), "row 0 of eval[0]: labels has "),
+        (|trace| push(&mut trace["train"][3][0]["labels"][0], 7), "row 0 of train[3][0]: labels has "),
+        (|trace| push(&mut trace["eval"][1]["input_ids"][2], 7), "row 2 of eval[1]: labels has "),
+        (
+            |trace| trace["train"][1][0]["attention_mask"][0][0] = json!(0),
+            "row 0 of train[1][0]: attention_mask[1] is 1",
+        ),
+        (|trace| trace["eval"][0]["attention_mask"][1][2] = json!(2), "row 1 of eval[0]: attention_mask[2] is 2"),
+    ]);
+}
+
+#[test]
+fn a_first_evaluation_row_without_tokens_is_refused() {
+    each_fails(&[
+        (
+            |trace| {
+                let list = trace["eval"][0]["attention_mask"][0].as_array_mut().unwrap();
+                list.iter_mut().for_each(|seen| *seen = json!(0));
+            },
+            "row 0 of eval[0]: it has no tokens",
+        ),
+        (
+            |trace| {
+                for list in ["input_ids", "labels", "attention_mask"] {
+                    trace["eval"][0][list][0] = json!([]);
+                }
+            },
+            "row 0 of eval[0]: it has no tokens",
+        ),
+        (|trace| trace["eval"] = json!([]), "row 0 of eval[0]: it has no tokens"),
+    ]);
+}
+
+#[test]
+fn a_label_that_no_token_id_can_be_is_refused() {
+    let large = "labels[0] is 4294967296, expected a token id of at most 4294967295";
+    each_fails(&[
+        (|trace| trace["train"][0][0]["labels"][0][0] = json!(1_u64 << 32), large),
+        (|trace| trace["eval"][0]["labels"][0][0] = json!(1_u64 << 32), large),
+    ]);
+    // Whatever else isn't in the vocabulary, the backend notices.
+    let edit = |trace: &mut Value| trace["train"][0][0]["labels"][0][1] = json!(u32::MAX);
+    let found = failure(&mut recorded("llama_untied"), tampered("r4_cosine", "trace.json", edit).path());
+    assert!(found.contains("4294967295"), "{found}");
+}
+
+#[test]
+fn a_case_that_lost_its_trace_fails() {
+    let dir = tempfile::tempdir().unwrap();
+    for (folder, inside) in [("a_good", "init"), ("b_lost", "init"), ("no_case", "else")] {
+        fs::create_dir_all(dir.path().join(folder).join(inside)).unwrap();
+    }
+    fs::write(dir.path().join("a_good/trace.json"), "{}").unwrap();
+    let lost = dir.path().join("b_lost");
+    assert_eq!(cases(dir.path()).unwrap(), [dir.path().join("a_good"), lost.clone()]);
+    let found = failure(&mut recorded("llama_untied"), &lost);
+    assert!(found.contains("can't read") && found.contains("b_lost/trace.json"), "{found}");
 }
 
 #[test]

@@ -63,7 +63,7 @@ fn jobs_that_the_model_cannot_have() {
         (&|backend, _| attach(backend, &rankless, None), "job none: rank is 0, but must be at least 1"),
         (
             &|backend, _| attach(backend, &hopeless, None),
-            "job hopeless: learning rate is NaN, but must be a finite positive number",
+            "job hopeless: learning rate is NaN, but must be a finite positive number within f32",
         ),
     ]);
 }
@@ -263,4 +263,16 @@ fn slots_that_nobody_has() {
         (&evaluate, "slot 6 is not attached"),
         (&|backend, _| backend.detach(Slot(1000)).map(drop), "slot 1000 is not attached"),
     ]);
+}
+
+#[test]
+fn an_adapter_larger_than_the_machine_is_refused() {
+    let mut huge = job("huge", 1, &ALL);
+    huge.adapter.rank = alto_core::job::RANK_LIMIT;
+    let per_rank = small().adapter_bytes(&job("one", 1, &ALL));
+    // A wider model of the same kind would need this much; the small one says how it counts.
+    assert_eq!(small().adapter_bytes(&huge), per_rank * alto_core::job::RANK_LIMIT as u64);
+    huge.adapter.rank += 1;
+    let error = small().check(&huge).expect_err("over the limit").to_string();
+    assert_eq!(error, "job huge: rank is 65537, but must be at most 65536");
 }

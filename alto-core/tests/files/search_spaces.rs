@@ -128,6 +128,19 @@ fn absurd_sizes_are_refused_not_multiplied() {
     assert_error(jobs("batch", &format!("batch = [{most}]\naccumulation = {most}")), &["samples", "at most"]);
     assert_error(jobs("steps", &format!("steps = {most}")), &["samples", "at most"]);
     assert_error(jobs("steps", "epochs = 1e300"), &["samples", "at most"]);
+    let samples = |samples: u64| jobs("steps", &format!("samples = {samples}"));
+    assert_eq!(samples(1 << 53).unwrap()[0].steps, 1 << 52);
+    assert_error(samples((1 << 53) + 1), &["samples", "at most"]);
+}
+
+#[test]
+fn a_grid_of_millions_is_refused_before_it_is_built() {
+    let list = |entries: usize| (0..entries).map(|seed| seed.to_string()).collect::<Vec<_>>().join(", ");
+    let grid = |entries| jobs("learning_rate", &format!("learning_rate = [{}]", list(entries)));
+    assert_error(grid(100_001), &["100001 jobs", "at most 100000"]);
+    let more = format!("seed = [{0}]\nweight_decay = [{0}]\nalpha_per_rank = [{0}]", list(10_000));
+    assert_error(jobs("", &more), &["1000000000000 jobs", "at most 100000"]);
+    assert_eq!(jobs("", &format!("seed = [{}]", list(300))).unwrap().len(), 300);
 }
 
 #[test]
@@ -139,6 +152,23 @@ fn a_file_is_named_in_its_errors() {
     assert_error(SearchSpace::read(&path), &["grid.toml", "line"]);
     fs::write(&path, b"\xff\xfe").unwrap();
     assert_error(SearchSpace::read(&path), &["grid.toml"]);
+    for (right, wrong, parts) in [
+        ("[8]", "[]", ["rank is an empty list", "expected at least one"]),
+        ("[8]", "[0]", ["rank is 0", "at least 1"]),
+        ("[8]", "[65537]", ["rank is 65537", "at most 65536"]),
+        ("[1e-3]", "[1e-46]", ["learning rate is", "within f32"]),
+        ("steps = 10", "epochs = -1", ["epochs is -1", "positive"]),
+        ("steps = 10", "steps = 10\nwarmup_steps = 10", ["warm-up of 10", "only 10"]),
+    ] {
+        fs::write(&path, SMALL.replace(right, wrong)).unwrap();
+        let [first, second] = parts;
+        assert_error(SearchSpace::read(&path), &["grid.toml", first, second]);
+    }
+    // Whether such a warm-up is too long is for the number of rows to tell.
+    fs::write(&path, SMALL.replace("steps = 10", "epochs = 0.5\nwarmup_steps = 500")).unwrap();
+    let space = SearchSpace::read(&path).unwrap();
+    assert_error(space.jobs(2000), &["warm-up of 500"]);
+    assert_eq!(space.jobs(2004).unwrap()[0].steps, 501);
     fs::write(&path, SMALL).unwrap();
     assert_eq!(SearchSpace::read(&path).unwrap().jobs(1).unwrap().len(), 1);
 }

@@ -149,3 +149,14 @@ fn special_tokens_that_the_tokenizer_lacks_are_named() {
         assert_error(Tokenizer::read(copy.path()), &["config.json", "eos_token_id"]);
     }
 }
+
+#[test]
+fn a_completion_that_gives_no_token_is_an_error() {
+    let dir = tempfile::tempdir().unwrap();
+    let words = r#"{"model": {"type": "BPE", "vocab": {"a": 0, "b": 1}, "merges": []}}"#;
+    std::fs::write(dir.path().join("tokenizer.json"), words).unwrap();
+    let tokenizer = Tokenizer::read(dir.path()).unwrap();
+    assert_eq!(tokenizer.encode_pair("a", "b").unwrap(), (vec![0], vec![1]));
+    let error = tokenizer.encode_pair("a", "xx").unwrap_err().to_string();
+    assert_eq!(error, "the tokenizer gives no token for the completion \"xx\", expected some text that it knows");
+}

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use alto_core::trainer::{Ended, EventKind, Trainer};
-use alto_exit::{Curve, ExitPolicy, Never, Overfitting, Reason, Verdict};
+use alto_exit::{Curve, ExitPolicy, Never, Overfitting, Reason, Underperforming, Verdict};
 
 use super::follow::follow;
 use super::setup::{job, line, recorded, run, trained_steps};
@@ -64,6 +64,21 @@ fn an_adapter_before_the_first_step_is_never_what_a_job_leaves() {
     assert_eq!(report.best.map(|best| (best.step, best.loss)), Some((4, 2.5)));
     assert_eq!(trained_steps(outcome.adapters[0].as_ref().unwrap()), 4.0);
     assert_eq!(outcome.report.winner, Some(0));
+    // It is the best there is, and yet no good.
+    assert!(!outcome.report.learned());
+    let warning = "the best validation loss, 2.5000 of job harmed, is not below 1.0000, that before training";
+    assert_eq!(outcome.report.warnings, [warning]);
+    assert!(outcome.report.table().to_string().contains(warning));
+}
+
+#[test]
+fn a_job_that_gets_better_has_learned() {
+    let (outcome, _) = run(&Trainer::default(), &[(job("a", 4), line(4, 1.9))], &Never);
+    assert!(outcome.report.learned() && outcome.report.warnings.is_empty());
+    let (outcome, _) = run(&Trainer::default(), &[(job("a", 4), line(4, 2.0))], &Never);
+    assert!(!outcome.report.learned(), "as good as before is not better");
+    let nothing = recorded(vec![1.0; 4], &[(0, f64::NAN)]);
+    assert!(!run(&Trainer::default(), &[(job("a", 4), nothing)], &Never).0.report.learned(), "there is no winner");
 }
 
 #[test]
@@ -76,6 +91,31 @@ fn an_adapter_that_no_step_has_changed_is_never_what_a_job_leaves() {
     let (outcome, _) = run(&Trainer { interval: 0.25, ..Trainer::default() }, &jobs, &Never);
     let best: Vec<_> = outcome.report.jobs.iter().map(|job| job.best.map(|best| (best.step, best.loss))).collect();
     assert_eq!(best, [Some((2, 3.0)), Some((3, 3.0))]);
+}
+
+/// The first step of a warm-up changes nothing, so that all jobs still have the loss of the untrained model after it.
+#[test]
+fn with_a_warm_up_the_rung_keeps_by_loss_and_not_by_index() {
+    let warming = |name: &str, last: f64| {
+        let mut job = job(name, 20);
+        job.schedule.warmup_steps = 4;
+        (job, recorded(vec![2.0; 20], &[(0, 2.0), (1, 2.0), (20, last)]))
+    };
+    let jobs = [warming("worst", 1.9), warming("best", 1.0), warming("middle", 1.5)];
+    for interval in [0.01, 1.0] {
+        let policy = Underperforming { mark: 0.05, keep: 0.3 };
+        let (outcome, events) = run(&Trainer { interval, ..Trainer::default() }, &jobs, &policy);
+        follow(&events, 3, None);
+        let report = &outcome.report;
+        assert_eq!(report.winner, Some(1));
+        for lags in [0, 2] {
+            let ended = &report.jobs[lags].ended;
+            assert!(matches!(ended, Ended::Exited(Reason::Underperforming { step: 2, .. })), "{ended}");
+        }
+        let steps = |job: usize| report.jobs[job].curve.evaluations.iter().map(|point| point.step);
+        assert!(steps(1).eq([0].into_iter().chain(2..=20).filter(|step| interval < 1.0 || [0, 2, 20].contains(step))));
+        assert!(steps(0).eq([0, 2]));
+    }
 }
 
 /// Has a rung for the jobs of even index only, and ends nobody.

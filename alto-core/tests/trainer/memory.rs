@@ -3,7 +3,7 @@
 use alto_core::job::Job;
 use alto_core::simulated::{CostModel, RecordedRun};
 use alto_core::trainer::{Admission, EventKind, TrainError, Trainer};
-use alto_exit::Never;
+use alto_exit::{LossAware, Never};
 
 use super::exits::EvenOnly;
 use super::follow::follow;
@@ -40,9 +40,9 @@ fn started(events: &[EventKind]) -> Vec<usize> {
 
 #[test]
 fn only_what_fits_is_admitted_by_what_was_measured() {
-    // One job takes 1000 + 40 + 90; each more 40 + 90. The simulated device refuses whatever is over the budget.
+    // One job takes 1000 + 40 + 90; each more 40 + 90. For best adapters 50 are set aside. The simulated device refuses whatever is over the budget.
     let jobs = jobs(&[1, 1, 1, 1, 1]);
-    let mut backend = Watched::new(priced(&jobs, cost(1000 + 3 * 130 + 60)));
+    let mut backend = Watched::new(priced(&jobs, cost(1000 + 4 * 130 + 49)));
     let (outcome, events) = run_on(&Trainer::default(), &mut backend, &jobs, &Never);
     let report = outcome.unwrap().report;
     assert_eq!(follow(&events, 5, None), 3);
@@ -98,7 +98,7 @@ fn a_job_that_never_fits_is_named_before_anything_trains() {
     let mut backend = Watched::new(priced(&jobs, cost(1300)));
     let (outcome, events) = run_on(&Trainer::default(), &mut backend, &jobs, &Never);
     match outcome.unwrap_err() {
-        TrainError::NeverFits { job, needed, tokens: 44, budget: 1300 } => {
+        TrainError::NeverFits { job, needed, tokens: 44, kept: 20, budget: 1300 } => {
             assert_eq!(job, "job 1");
             assert!((1480..1490).contains(&needed), "{needed}");
         }
@@ -109,10 +109,47 @@ fn a_job_that_never_fits_is_named_before_anything_trains() {
 }
 
 #[test]
+fn an_adapter_that_never_fits_is_named_before_anything_is_measured() {
+    let mut jobs = jobs(&[1, 1]);
+    jobs[1].0.adapter.rank = 500;
+    let mut backend = Watched::new(priced(&jobs, cost(4000)));
+    let (outcome, _) = run_on(&Trainer::default(), &mut backend, &jobs, &Never);
+    let error = outcome.unwrap_err();
+    assert!(matches!(&error, TrainError::NeverFits { job, needed: 5000, .. } if job == "job 1"), "{error}");
+    assert_eq!(backend.attaches, 0);
+}
+
+#[test]
+fn what_jobs_keep_on_the_host_is_set_aside() {
+    let jobs = jobs(&[1; 60]);
+    let mut backend = Watched::new(priced(&jobs, cost(2400)));
+    // Best adapters, a quarter of 40 bytes each.
+    let (outcome, events) = run_on(&Trainer::default(), &mut backend, &jobs, &Never);
+    assert_eq!(outcome.unwrap().report.memory.map(|profile| (profile.budget, profile.kept)), Some((2400, 600)));
+    assert_eq!(follow(&events, 60, None), (2400 - 600 - 1000) / 130);
+    // With a rung each may have to wait, with weights and two moments.
+    let mut backend = Watched::new(priced(&jobs, cost(2400)));
+    let (outcome, _) = run_on(&Trainer::default(), &mut backend, &jobs, &LossAware::default());
+    let error = outcome.unwrap_err();
+    assert!(matches!(error, TrainError::NeverFits { kept: 2400, budget: 2400, .. }), "{error}");
+    assert_eq!(backend.attaches, 0);
+}
+
+#[test]
+fn a_budget_of_steps_without_end_is_not_walked_through() {
+    let mut jobs = jobs(&[2]);
+    jobs[0].0.steps = 1 << 50;
+    let (outcome, _) = run_on(&Trainer::default(), &mut priced(&jobs, cost(1200)), &jobs, &Never);
+    // Eight rows of up to 9 tokens: two of them have 17 at most, but nobody looked.
+    let error = outcome.unwrap_err();
+    assert!(matches!(error, TrainError::NeverFits { tokens: 18, .. }), "{error}");
+}
+
+#[test]
 fn validation_rows_are_divided_where_memory_asks_for_it() {
     let jobs = jobs(&[1, 1]);
-    // Beside the two adapters there is room for 24 tokens; the 16 rows have 2 to 17.
-    let mut backend = Watched::new(priced(&jobs, cost(1000 + 2 * 40 + 240)));
+    // Beside the two adapters, attached and kept, there is room for 24 tokens; the 16 rows have 2 to 17.
+    let mut backend = Watched::new(priced(&jobs, cost(1000 + 2 * (40 + 10) + 240)));
     let run = Trainer::default().run(&mut backend, &rows(8), &rows(16), candidates(&jobs), &Never, &mut |_| ());
     assert_eq!(run.unwrap().report.jobs[1].curve.evaluations.len(), 11);
     assert_eq!(backend.evaluated_rows.iter().sum::<usize>(), 2 * 16 * 11);

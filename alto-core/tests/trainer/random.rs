@@ -89,8 +89,8 @@ proptest! {
     #[test]
     fn all_jobs_end_and_no_verdict_depends_on_the_number_of_slots(
         drawn in prop::collection::vec(any_job(), 1..9),
-        (slots, budget) in (1..9_usize, 1300..2500_u64),
-        interval in prop::sample::select(vec![0.01, 0.07, 0.25, 2.0]),
+        (slots, budget) in (1..9_usize, 1300..2800_u64),
+        interval in prop::sample::select(vec![0.01, 0.07, 0.25, 1.0]),
         (salt, exits) in (any::<u64>(), prop::sample::select(vec![0, 2, 20])),
         (mark, keep) in (prop::sample::select(vec![0.05, 0.11, 0.3]), prop::sample::select(vec![0.25, 0.5, 1.0])),
     ) {

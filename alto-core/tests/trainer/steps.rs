@@ -32,6 +32,29 @@ fn losses_are_read_once_for_all_that_are_evaluated_together() {
 }
 
 #[test]
+fn no_job_is_evaluated_between_its_start_and_the_step_that_first_moves_its_adapter() {
+    let cases: [(u64, u64, f64, Vec<u64>); 7] = [
+        (0, 20, 0.01, (0..=20).collect()),
+        (1, 20, 0.01, [0].into_iter().chain(2..=20).collect()),
+        (5, 20, 0.01, [0].into_iter().chain(2..=20).collect()),
+        (50, 1000, 0.1, (0..=10).map(|mark| 100 * mark).collect()),
+        (1, 2, 0.01, vec![0, 2]),
+        (1, 1, 0.01, vec![0, 1]),
+        (0, 1, 0.01, vec![0, 1]),
+    ];
+    for (warmup_steps, steps, interval, expected) in cases {
+        let mut jobs = [(job("a", steps), line(steps, 1.0))];
+        jobs[0].0.schedule.warmup_steps = warmup_steps;
+        let (outcome, _) = run(&Trainer { interval, ..Trainer::default() }, &jobs, &Never);
+        let report = &outcome.report.jobs[0];
+        let found: Vec<u64> = report.curve.evaluations.iter().map(|point| point.step).collect();
+        assert_eq!(found, expected, "warm-up of {warmup_steps} in {steps}");
+        let moved = (0..steps).find(|&step| report.job.learning_rate(step) > 0.0).map(|step| step + 1);
+        assert!(moved.is_none_or(|moved| moved == report.job.steps_to_move() && found[1] >= moved));
+    }
+}
+
+#[test]
 fn validation_rows_are_cut_alike_whoever_is_evaluated_beside() {
     let jobs = [(job("a", 4), line(4, 1.0)), (job("b", 4), line(4, 1.0)), (job("c", 4), line(4, 1.0))];
     let calls = |jobs: &[_], evaluation_rows, validation| {

@@ -6,7 +6,7 @@ use crate::desk::Desk;
 fn settings_out_of_range_are_refused() {
     let desk = Desk::new();
     desk.refuses(&[("--slots", "0")], &["slots is 0, but must be at least 1"]);
-    desk.refuses(&[("--interval", "NaN")], &["interval is NaN, but must be a finite positive number"]);
+    desk.refuses(&[("--interval", "NaN")], &["interval is NaN, but must be over 0 and at most 1"]);
     desk.refuses(&[("--memory", "0.001")], &["never fits", "the budget is 1073741"]);
 }
 
@@ -18,7 +18,7 @@ fn arguments_that_are_missing_or_wrong_are_named() {
         (&["--model", "model"][..], &["--train <FILE>", "--val <FILE>", "--out <DIR>"][..]),
         (&["--train", "train.jsonl"], &["--val <FILE>"]),
         (&["--val", "val.jsonl"], &["--train <FILE>"]),
-        (&["--threads", "0"], &["--threads <N>", "0 is not in 1.."]),
+        (&["--threads", "0"], &["--threads <N>", "0 is not in 1..=256"]),
         (&["--memory", "none"], &["--memory <GIB>", "expected a finite positive number of GiB"]),
         (&["--modle", "model"], &["--modle"]),
     ] {

@@ -1,5 +1,7 @@
 //! What a run leaves behind.
 
+use std::process::Stdio;
+
 use alto_core::peft;
 use alto_core::trainer::Report;
 
@@ -64,4 +66,28 @@ fn a_run_in_which_nothing_trains_leaves_its_report_and_says_so() {
     );
     assert!(desk.path("out/report.json").is_file());
     assert!(!desk.path("out/adapter_config.json").exists());
+}
+
+#[test]
+fn a_winner_that_is_worse_than_no_adapter_is_saved_and_called_a_failure() {
+    let desk = Desk::new();
+    desk.replace("grid.toml", "[1e-3, 2e-3]", "[1.0]");
+    desk.replace("grid.toml", "steps = 1", "steps = 6");
+    let output = desk.run(&[]);
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{stderr}");
+    assert!(stderr.contains("no job learned anything"), "{stderr}");
+    assert!(desk.path("out/adapter_model.safetensors").is_file() && desk.path("out/report.json").is_file());
+}
+
+#[test]
+fn nobody_who_reads_is_no_reason_to_lose_a_run() {
+    let desk = Desk::new();
+    let arguments = ["--model", "model", "--train", "train.jsonl", "--val", "val.jsonl", "--out", "out"];
+    let mut command = desk.command();
+    command.args(arguments).args(["--grid", "grid.toml"]).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut run = command.spawn().unwrap();
+    drop((run.stdout.take(), run.stderr.take()));
+    assert_eq!(run.wait().unwrap().code(), Some(0));
+    assert!(desk.path("out/adapter_model.safetensors").is_file() && desk.path("out/report.json").is_file());
 }

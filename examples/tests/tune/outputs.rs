@@ -41,3 +41,12 @@ fn a_directory_that_nobody_can_write_to_is_refused() {
     desk.refuses(&[("--out", "/proc/runs/out")], &["/proc/runs/out can't be made in /proc"]);
     desk.refuses(&[("--report", "/proc/r.json")], &["/proc/r.json can't be made in /proc"]);
 }
+
+#[test]
+fn a_report_in_place_of_the_adapters_own_files_is_refused() {
+    let desk = Desk::new();
+    for name in ["out/adapter_config.json", "out/adapter_model.safetensors", "out/adapter_config.json/report"] {
+        desk.refuses(&[("--report", name)], &[name, "is a file of the adapter's, name another for the report"]);
+    }
+    desk.refuses(&[("--report", "x/../report.json")], &["goes up from a directory that doesn't exist"]);
+}

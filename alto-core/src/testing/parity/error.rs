@@ -41,6 +41,34 @@ pub enum ParityError {
         /// What it should be.
         expected: usize,
     },
+    /// Evaluations that aren't each behind a step of the run, in order and only once.
+    #[error(
+        "{path}: {record}.eval_step[{index}] is {found}, expected ascending steps, each only once, of at most {steps}"
+    )]
+    EvaluationStep {
+        /// The file.
+        path: PathBuf,
+        /// Which precision's record.
+        record: &'static str,
+        /// Which evaluation.
+        index: usize,
+        /// The step it names.
+        found: u64,
+        /// Steps of the run.
+        steps: u64,
+    },
+    /// A recorded row that can't be used.
+    #[error("{path}: row {row} of {batch}: {problem}")]
+    Row {
+        /// The file.
+        path: PathBuf,
+        /// The batch, as `train[step][micro-batch]` or `eval[batch]`.
+        batch: String,
+        /// Which of its rows.
+        row: usize,
+        /// What is wrong.
+        problem: RowProblem,
+    },
     /// A recorded tensor that has no counterpart.
     #[error("{path} has no tensor {tensor}")]
     MissingTensor {
@@ -58,4 +86,42 @@ pub enum ParityError {
     /// The backend refused or failed.
     #[error(transparent)]
     Backend(#[from] BackendError),
+}
+
+/// What is wrong with a recorded row.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RowProblem {
+    /// Not as long as its token ids.
+    #[error("{what} has {found} entries, expected {expected}, one for each of input_ids")]
+    Length {
+        /// Which list.
+        what: &'static str,
+        /// Its length.
+        found: usize,
+        /// How many token ids there are.
+        expected: usize,
+    },
+    /// A mask that isn't 1s followed by 0s.
+    #[error("attention_mask[{position}] is {found}, expected 1s followed by 0s: padding on the right")]
+    Mask {
+        /// Where in the row.
+        position: usize,
+        /// What stands there.
+        found: u8,
+    },
+    /// A label that is neither a token id nor negative.
+    #[error(
+        "labels[{position}] is {found}, expected a token id of at most {}, or a negative number where none counts",
+        u32::MAX
+    )]
+    Label {
+        /// Where in the row.
+        position: usize,
+        /// What stands there.
+        found: i64,
+    },
+    /// No tokens, though the row's logits are compared.
+    #[error("it has no tokens, expected at least one: the logits of this row are recorded")]
+    Empty,
 }

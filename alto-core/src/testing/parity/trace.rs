@@ -4,9 +4,10 @@ use std::fs;
 use std::path::Path;
 
 use serde::Deserialize;
-use serde_json::Value;
+use serde::de::Error;
+use serde_json::{Map, Value};
 
-use super::error::ParityError;
+use super::error::{ParityError, RowProblem};
 use crate::adapter::Adapter;
 use crate::batch::Example;
 use crate::job::{AccumulationMode, AdamW, Decay, Job, Schedule};
@@ -80,7 +81,7 @@ impl PaddedBatch {
     pub(super) fn examples(&self) -> Vec<Example> {
         let rows = self.input_ids.iter().zip(&self.labels);
         let rows = rows.enumerate().map(|(row, (ids, labels))| {
-            let length = self.length(row).min(ids.len()).min(labels.len());
+            let length = self.length(row);
             Example::from_labels(&ids[..length], &labels[..length])
         });
         rows.collect()
@@ -90,6 +91,28 @@ impl PaddedBatch {
     pub(super) fn length(&self, row: usize) -> usize {
         self.attention_mask[row].iter().filter(|&&seen| seen != 0).count()
     }
+
+    /// The first row that can't be used, and why; there are as many rows of labels and masks as of token ids.
+    fn problem(&self) -> Option<(usize, RowProblem)> {
+        let rows = self.input_ids.iter().zip(&self.labels).zip(&self.attention_mask);
+        rows.enumerate().find_map(|(row, ((ids, labels), mask))| Some((row, row_problem(ids.len(), labels, mask)?)))
+    }
+}
+
+fn row_problem(tokens: usize, labels: &[i64], mask: &[u8]) -> Option<RowProblem> {
+    for (what, found) in [("labels", labels.len()), ("attention_mask", mask.len())] {
+        if found != tokens {
+            return Some(RowProblem::Length { what, found, expected: tokens });
+        }
+    }
+    let length = mask.iter().take_while(|&&seen| seen == 1).count();
+    if let Some(behind) = mask[length..].iter().position(|&seen| seen != 0) {
+        let position = length + behind;
+        return Some(RowProblem::Mask { position, found: mask[position] });
+    }
+    // A label that is no token would pass for one that doesn't count.
+    let position = labels.iter().position(|&label| label > i64::from(u32::MAX))?;
+    Some(RowProblem::Label { position, found: labels[position] })
 }
 
 impl Trace {
@@ -98,12 +121,13 @@ impl Trace {
         let path = case.join("trace.json");
         let text = fs::read_to_string(&path).map_err(|source| ParityError::Io { path: path.clone(), source })?;
         let wrong = |source| ParityError::Trace { path: path.clone(), source };
-        let value: Value = serde_json::from_str(&text).map_err(wrong)?;
-        let kind = value.get("kind").and_then(Value::as_str).unwrap_or("missing").to_owned();
+        let fields: Map<String, Value> = serde_json::from_str(&text).map_err(wrong)?;
+        let kind = fields.get("kind").ok_or_else(|| wrong(Error::missing_field("kind")))?;
+        let kind = String::deserialize(kind).map_err(wrong)?;
         if kind != "sft" {
             return Ok(Replay::Unsupported { kind });
         }
-        let trace: Self = serde_json::from_value(value).map_err(wrong)?;
+        let trace: Self = serde_json::from_value(Value::Object(fields)).map_err(wrong)?;
         trace.check(&path)?;
         Ok(Replay::Sft(Box::new(trace)))
     }
@@ -115,10 +139,11 @@ impl Trace {
             if found == expected { Ok(()) } else { Err(ParityError::Length { path, what, found, expected }) }
         };
         same("train", self.train.len(), steps)?;
-        for record in [&self.f32, &self.f64] {
+        for (name, record) in [("f32", &self.f32), ("f64", &self.f64)] {
             same("loss", record.loss.len(), steps)?;
             same("grad_norm", record.grad_norm.len(), steps)?;
             same("eval_loss", record.eval_loss.len(), record.eval_step.len())?;
+            self.check_evaluation_steps(path, name, &record.eval_step)?;
         }
         same("eval_step", self.f64.eval_step.len(), self.f32.eval_step.len())?;
         for batch in self.train.iter().flatten().chain(&self.eval) {
@@ -127,6 +152,36 @@ impl Trace {
         }
         for micro_batches in &self.train {
             same("an optimizer step", micro_batches.len(), self.case.accum)?;
+        }
+        self.check_rows(path)
+    }
+
+    /// An evaluation that is not behind a step of the run, or behind one that has another, would never be compared.
+    fn check_evaluation_steps(&self, path: &Path, record: &'static str, at: &[u64]) -> Result<(), ParityError> {
+        let steps = self.case.steps;
+        let wrong = (0..at.len()).find(|&index| at[index] > steps || index > 0 && at[index] <= at[index - 1]);
+        wrong.map_or(Ok(()), |index| {
+            Err(ParityError::EvaluationStep { path: path.to_owned(), record, index, found: at[index], steps })
+        })
+    }
+
+    fn check_rows(&self, path: &Path) -> Result<(), ParityError> {
+        let wrong = |batch, (row, problem)| Err(ParityError::Row { path: path.to_owned(), batch, row, problem });
+        for (step, micro_batches) in self.train.iter().enumerate() {
+            for (index, batch) in micro_batches.iter().enumerate() {
+                if let Some(problem) = batch.problem() {
+                    return wrong(format!("train[{step}][{index}]"), problem);
+                }
+            }
+        }
+        for (index, batch) in self.eval.iter().enumerate() {
+            if let Some(problem) = batch.problem() {
+                return wrong(format!("eval[{index}]"), problem);
+            }
+        }
+        let first = self.eval.first().filter(|batch| !batch.input_ids.is_empty());
+        if first.is_none_or(|batch| batch.length(0) == 0) {
+            return wrong("eval[0]".to_owned(), (0, RowProblem::Empty));
         }
         Ok(())
     }
