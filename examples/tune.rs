@@ -1,8 +1,8 @@
 //! Tunes LoRA adapters over a grid of hyperparameters, ends the hopeless ones early, and saves the best for PEFT.
 //!
 //! Without arguments it is the quick start: a small pretrained Llama and slices of GSM8K, which lie in this repository
-//! (`testdata/quickstart`, found from any directory), the grid of `examples/quickstart.toml`, about a minute on two
-//! cores; the adapter goes to `out/quickstart`, or `out/quickstart-2` and so on if that exists. On a model of yours:
+//! (`testdata/quickstart`, found from any directory), the grid of `examples/quickstart.toml`, about half a minute on
+//! two cores; the adapter goes to `out/quickstart`, or `out/quickstart-2` and so on if that exists. On a model of yours:
 //!
 //! ```text
 //! tune --model DIR --train FILE --val FILE --out DIR [--grid FILE]
