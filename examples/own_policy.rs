@@ -60,7 +60,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     // 1 s for each step and evaluation, whoever takes part; the losses are those of the record, whatever the rows.
     let mut backend = SimulatedBackend::new(runs, CostModel { launch_seconds: 1.0, ..CostModel::default() })?;
     let row = Example { tokens: vec![0, 1], targets: vec![Some(1), Some(2)] };
-    let rows = Dataset::from_examples(vec![row])?;
+    let rows = Dataset::from_examples(vec![row; 2])?;
 
     let policy = AnyOf(vec![Box::new(Diverging::default()), Box::new(Plateau { share: 0.002, patience: 3 })]);
     let trainer = Trainer { interval: 0.0625, ..Trainer::default() };
