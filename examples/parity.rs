@@ -11,6 +11,7 @@ use std::process::ExitCode;
 use alto_core::burn::BurnBackend;
 use alto_core::model::{ModelConfig, ModelError, ModelWeights};
 use alto_core::testing::parity::{CaseOutcome, TOLERANCE, cases, run_case};
+use alto_examples::chain;
 use burn::tensor::Device;
 use clap::Parser;
 
@@ -108,10 +109,4 @@ fn run_model(dir: &Path, config: &Path, cases_dir: &Path, tally: &mut Tally) {
             }
         }
     }
-}
-
-/// An error with its causes.
-fn chain(error: &dyn std::error::Error) -> String {
-    let causes = std::iter::successors(Some(error), |error| error.source());
-    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }

@@ -124,13 +124,7 @@ impl Backend for BurnBackend {
                 known: known.into_iter().collect::<Vec<_>>().join(", "),
             });
         }
-        let needed = self.adapter_bytes(job);
-        match process::physical() {
-            Some(available) if needed > available => {
-                Err(BackendError::TooLarge { job: job.name.clone(), needed, available })
-            }
-            _ => Ok(()),
-        }
+        check_size(&job.name, self.adapter_bytes(job), process::physical())
     }
 
     fn adapter_bytes(&self, job: &Job) -> u64 {
@@ -270,6 +264,14 @@ impl Inspect for BurnBackend {
     }
 }
 
+/// An adapter that the machine could hold, if it is known what the machine has.
+fn check_size(job: &str, needed: u64, available: Option<u64>) -> Result<(), BackendError> {
+    match available {
+        Some(available) if needed > available => Err(BackendError::TooLarge { job: job.to_owned(), needed, available }),
+        _ => Ok(()),
+    }
+}
+
 /// Lengths that fit together, tokens and targets that the vocabulary has, rows that the context holds.
 fn check_batch(batch: &Batch, config: &ModelConfig) -> Result<(), BackendError> {
     let tokens = batch.tokens.len();
@@ -308,4 +310,19 @@ fn check_divisors(batch: &Batch) -> Result<(), BackendError> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_adapter_larger_than_the_machine_is_refused() {
+        assert!(check_size("a", 1 << 30, Some(1 << 30)).is_ok());
+        assert!(check_size("a", u64::MAX, None).is_ok());
+        let error = check_size("a", 2048, Some(1024)).unwrap_err().to_string();
+        let expected = "job a: its adapter takes 2048 bytes, but the machine has 1024; give it a lower rank or fewer \
+                        target modules";
+        assert_eq!(error, expected);
+    }
 }

@@ -266,11 +266,10 @@ fn slots_that_nobody_has() {
 }
 
 #[test]
-fn an_adapter_larger_than_the_machine_is_refused() {
+fn a_rank_over_the_limit_is_refused_and_bytes_grow_with_the_rank() {
     let mut huge = job("huge", 1, &ALL);
     huge.adapter.rank = alto_core::job::RANK_LIMIT;
     let per_rank = small().adapter_bytes(&job("one", 1, &ALL));
-    // A wider model of the same kind would need this much; the small one says how it counts.
     assert_eq!(small().adapter_bytes(&huge), per_rank * alto_core::job::RANK_LIMIT as u64);
     huge.adapter.rank += 1;
     let error = small().check(&huge).expect_err("over the limit").to_string();
