@@ -28,7 +28,7 @@ pub struct AdamWGroup {
     pub step: u64,
 }
 
-/// All adapters' parameters in one flat tensor, with their moments laid out alike; each is `[entries]`.
+/// All adapters' parameters in one flat tensor, with their moments laid out alike; each is `[entries]`, f32.
 ///
 /// They are updated in place where nothing else holds them, so drop views of them first.
 #[derive(Debug, Clone)]
@@ -82,7 +82,7 @@ fn check(entries: usize, groups: &[AdamWGroup]) {
 }
 
 /// What a backend computes for [`grouped_adamw`].
-#[backend_extension(Flex)]
+#[backend_extension(Flex, Cube: cfg(feature = "cubecl"))]
 pub trait AdamWExtension: Backend {
     /// As [`grouped_adamw`](crate::grouped_adamw), which checks its arguments first: parameters, both moments, and the report.
     fn grouped_adamw(

@@ -11,11 +11,13 @@ use burn::backend::tensor::FloatTensor;
 use burn::backend::{Backend, Dispatch, Flex, backend_extension};
 use burn::tensor::Tensor;
 
+use crate::rows::Rows;
+
 /// Causal self-attention within each row of a ragged batch, with grouped queries.
 ///
 /// - `q`: `[tokens, heads, dim]`; `k`, `v`: `[tokens, kv_heads, dim]`, all rows end to end. Query head `h` attends through
 ///   key and value head `h / (heads / kv_heads)`.
-/// - `row_lengths`: tokens of each row; they add up to all tokens and may be zero.
+/// - `rows`: tokens of each row; they add up to all tokens and may be zero.
 /// - `scale`: factor on the scores, commonly `1 / sqrt(dim)`.
 /// - Returns `[tokens, heads, dim]`.
 ///
@@ -23,19 +25,19 @@ use burn::tensor::Tensor;
 /// of queries, so that no matrix of all scores ever exists (Dao, FlashAttention-2, 2023).
 ///
 /// # Panics
-/// If shapes contradict each other or the row lengths don't add up.
-pub fn causal_attention(q: Tensor<3>, k: Tensor<3>, v: Tensor<3>, row_lengths: &[usize], scale: f32) -> Tensor<3> {
+/// If shapes contradict each other, the row lengths don't add up, or heads are wider than a device has shared memory for.
+pub fn causal_attention(q: Tensor<3>, k: Tensor<3>, v: Tensor<3>, rows: &Rows, scale: f32) -> Tensor<3> {
     let [tokens, heads, dim] = q.dims();
     let [_, kv_heads, _] = k.dims();
     assert_eq!(k.dims(), v.dims(), "k and v have the same shape");
     assert_eq!(k.dims(), [tokens, kv_heads, dim], "q has {tokens} tokens and heads of {dim}");
     assert!(kv_heads > 0 && heads % kv_heads == 0, "{heads} heads aren't a multiple of {kv_heads} key and value heads");
-    assert_eq!(row_lengths.iter().sum::<usize>(), tokens, "the row lengths add up to the number of tokens");
+    assert_eq!(rows.tokens(), tokens, "the row lengths add up to the number of tokens");
     Tensor::from_dispatch(Dispatch::causal_attention(
         q.into_dispatch(),
         k.into_dispatch(),
         v.into_dispatch(),
-        row_lengths.to_vec(),
+        rows.clone(),
         scale,
     ))
 }
@@ -57,7 +59,7 @@ pub trait AttentionKernel: Backend {
         q: FloatTensor<Self>,
         k: FloatTensor<Self>,
         v: FloatTensor<Self>,
-        row_lengths: &[usize],
+        rows: &Rows,
         scale: f32,
     ) -> (FloatTensor<Self>, FloatTensor<Self>);
 
@@ -70,20 +72,20 @@ pub trait AttentionKernel: Backend {
         output: FloatTensor<Self>,
         log_sums: FloatTensor<Self>,
         gradient: FloatTensor<Self>,
-        row_lengths: &[usize],
+        rows: &Rows,
         scale: f32,
     ) -> AttentionGradients<Self>;
 }
 
 /// The differentiable operation behind [`causal_attention`].
-#[backend_extension(Autodiff, Flex)]
+#[backend_extension(Autodiff, Flex, Cube: cfg(feature = "cubecl"))]
 pub trait AttentionExtension: Backend {
     /// As [`causal_attention`](crate::causal_attention), which checks its arguments first.
     fn causal_attention(
         q: FloatTensor<Self>,
         k: FloatTensor<Self>,
         v: FloatTensor<Self>,
-        row_lengths: Vec<usize>,
+        rows: Rows,
         scale: f32,
     ) -> FloatTensor<Self>;
 }
@@ -93,10 +95,10 @@ impl AttentionExtension for Flex {
         q: FloatTensor<Self>,
         k: FloatTensor<Self>,
         v: FloatTensor<Self>,
-        row_lengths: Vec<usize>,
+        rows: Rows,
         scale: f32,
     ) -> FloatTensor<Self> {
-        Self::attention_forward(q, k, v, &row_lengths, scale).0
+        Self::attention_forward(q, k, v, &rows, scale).0
     }
 }
 
@@ -108,7 +110,7 @@ struct Saved<B: Backend> {
     v: FloatTensor<B>,
     output: FloatTensor<B>,
     log_sums: FloatTensor<B>,
-    row_lengths: Vec<usize>,
+    rows: Rows,
     scale: f32,
 }
 
@@ -117,7 +119,7 @@ impl<B: AttentionKernel + AttentionExtension, C: CheckpointStrategy> AttentionEx
         q: FloatTensor<Self>,
         k: FloatTensor<Self>,
         v: FloatTensor<Self>,
-        row_lengths: Vec<usize>,
+        rows: Rows,
         scale: f32,
     ) -> FloatTensor<Self> {
         #[derive(Debug)]
@@ -126,9 +128,9 @@ impl<B: AttentionKernel + AttentionExtension, C: CheckpointStrategy> AttentionEx
             type State = Saved<B>;
             fn backward(self, ops: Ops<Self::State, 3>, gradients: &mut Gradients, _: &mut Checkpointer) {
                 let gradient = gradients.consume::<B>(&ops.node);
-                let Saved { q, k, v, output, log_sums, row_lengths, scale } = ops.state;
+                let Saved { q, k, v, output, log_sums, rows, scale } = ops.state;
                 let AttentionGradients { dq, dk, dv } =
-                    B::attention_backward(q, k, v, output, log_sums, gradient, &row_lengths, scale);
+                    B::attention_backward(q, k, v, output, log_sums, gradient, &rows, scale);
                 for (node, gradient) in ops.parents.into_iter().zip([dq, dk, dv]) {
                     if let Some(node) = node {
                         gradients.register::<B>(node.id, gradient);
@@ -140,11 +142,11 @@ impl<B: AttentionKernel + AttentionExtension, C: CheckpointStrategy> AttentionEx
         let (q, k, v) = (q.into_primitive(), k.into_primitive(), v.into_primitive());
         match CausalAttention.prepare::<C>(nodes).compute_bound().stateful() {
             OpsKind::Tracked(prep) => {
-                let (output, log_sums) = B::attention_forward(q.clone(), k.clone(), v.clone(), &row_lengths, scale);
-                let saved = Saved { q, k, v, output: output.clone(), log_sums, row_lengths, scale };
+                let (output, log_sums) = B::attention_forward(q.clone(), k.clone(), v.clone(), &rows, scale);
+                let saved = Saved { q, k, v, output: output.clone(), log_sums, rows, scale };
                 prep.finish(saved, output)
             }
-            OpsKind::UnTracked(prep) => prep.finish(B::causal_attention(q, k, v, row_lengths, scale)),
+            OpsKind::UnTracked(prep) => prep.finish(B::causal_attention(q, k, v, rows, scale)),
         }
     }
 }

@@ -12,12 +12,14 @@
 //! | [`rms_norm`], [`swiglu`], [`rotary`] | the rest of a Llama block | one pass over memory each |
 //!
 //! They work in anyone's Burn model: inputs may or may not be tracked, and gradients flow to whoever asks, except to frozen
-//! weights. They run where their `...Extension` traits are implemented: on Flex, Burn's CPU backend, in f32. Beside each
-//! stands a plain version in [`mod@reference`], which is its oracle.
+//! weights. They run on Flex, Burn's CPU backend, in f32, and with the features `cuda`, `wgpu`, `vulkan`, `metal`, `rocm` and
+//! `cpu` on CubeCL's devices, with weights and activations in f32, f16 or bf16, as far as the device has the type. Ask it
+//! first: without asking, some devices give garbage and no error. What belongs to adapters is f32 always. Beside each
+//! stands a plain version in [`mod@reference`], which is its oracle; [`testing`] compares the two on any device.
 //!
 //! # Two adapters on one layer
 //! ```
-//! use alto_kernels::{LoraLane, multi_lora_linear};
+//! use alto_kernels::{LoraLane, LoraLanes, multi_lora_linear};
 //! use burn::tensor::{Device, Distribution, Tensor};
 //!
 //! let device = Device::flex().autodiff();
@@ -26,10 +28,10 @@
 //! // Ranks 4 and 2, packed: rows 0..4 belong to the first adapter, rows 4..6 to the second.
 //! let a = random([6, 16]).require_grad();
 //! let b = random([6, 24]).require_grad();
-//! let lanes = [
+//! let lanes = LoraLanes::new(vec![
 //!     LoraLane { rows: 0..5, ranks: 0..4, scale: 2.0 },
 //!     LoraLane { rows: 5..7, ranks: 4..6, scale: 0.5 },
-//! ];
+//! ]);
 //! let y = multi_lora_linear(x, weight, a.clone(), b.clone(), &lanes);
 //! assert_eq!(y.dims(), [7, 24]);
 //!
@@ -39,18 +41,27 @@
 
 mod adamw;
 mod attention;
+#[cfg(feature = "cubecl")]
+mod cube;
 mod flex;
+mod lanes;
 mod log_probs;
 mod lora;
 mod norm;
 pub mod reference;
 mod rotary;
+mod rows;
 mod swiglu;
+pub mod testing;
 
 pub use adamw::{AdamWExtension, AdamWGroup, AdamWState, grouped_adamw};
 pub use attention::{AttentionExtension, AttentionGradients, AttentionKernel, causal_attention};
+#[cfg(feature = "cubecl")]
+pub use cube::launches;
+pub use lanes::{LoraLane, LoraLanes};
 pub use log_probs::{LogProbsExtension, LogProbsKernel, linear_log_probs};
-pub use lora::{LoraExtension, LoraKernel, LoraLane, multi_lora_linear};
+pub use lora::{LoraExtension, LoraKernel, multi_lora_linear};
 pub use norm::{NormExtension, NormKernel, rms_norm};
 pub use rotary::{RotaryExtension, RotaryKernel, rotary};
+pub use rows::Rows;
 pub use swiglu::{SwigluExtension, SwigluKernel, swiglu};

@@ -16,11 +16,11 @@ use burn::tensor::Tensor;
 /// - `x`: `[tokens, width]`, the hidden states.
 /// - `head`: `[vocabulary, width]`, frozen: it gets no gradient, even if it asks for one.
 /// - `targets`: for each token what it is to predict, if anything.
-/// - Returns `[labelled]`, one for each `Some`, in order.
+/// - Returns `[labelled]`, f32, one for each `Some`, in order.
 ///
 /// Tokens without a target cost nothing. Forward goes over the vocabulary once, in chunks, and keeps each labelled token's
-/// unit gradient `W[target] - softmax W`; backward only scales it, so logits are neither stored nor computed again, and any
-/// function of the log-probabilities can be trained on.
+/// unit gradient `W[target] - softmax W`, in the dtype of `x`; backward only scales it, so logits are neither stored nor
+/// computed again, and any function of the log-probabilities can be trained on.
 ///
 /// # Panics
 /// If shapes contradict each other or a target is outside the vocabulary.
@@ -56,7 +56,7 @@ pub trait LogProbsKernel: Backend {
 }
 
 /// The differentiable operation behind [`linear_log_probs`].
-#[backend_extension(Autodiff, Flex)]
+#[backend_extension(Autodiff, Flex, Cube: cfg(feature = "cubecl"))]
 pub trait LogProbsExtension: Backend {
     /// As [`linear_log_probs`](crate::linear_log_probs), which checks its arguments first.
     fn linear_log_probs(

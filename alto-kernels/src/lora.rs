@@ -2,8 +2,6 @@
 //!
 //! `y[t] = x[t] Wᵀ + scale_i (x[t] A_iᵀ) B_i` for the tokens `t` of lane `i`.
 
-use std::ops::Range;
-
 use burn::backend::autodiff::checkpoint::base::Checkpointer;
 use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
 use burn::backend::autodiff::grads::Gradients;
@@ -13,60 +11,41 @@ use burn::backend::tensor::FloatTensor;
 use burn::backend::{Backend, Dispatch, Flex, backend_extension};
 use burn::tensor::Tensor;
 
-/// The tokens that go through one adapter, and where that adapter's factors lie in the packed ones.
-#[derive(Debug, Clone, PartialEq)]
-pub struct LoraLane {
-    /// Tokens of the batch.
-    pub rows: Range<usize>,
-    /// Rows of the packed factors; none where the adapter doesn't target this layer.
-    pub ranks: Range<usize>,
-    /// Factor on the adapter's output, such as alpha over rank.
-    pub scale: f32,
-}
+use crate::lanes::LoraLanes;
 
 /// A frozen linear layer with an adapter of its own for each lane of a ragged batch.
 ///
 /// - `x`: `[tokens, d_in]`, all lanes end to end.
 /// - `weight`: `[d_out, d_in]`, frozen. It gets no gradient, even if it asks for one, and is never copied.
 /// - `a`, `b`: `[ranks, d_in]` and `[ranks, d_out]`, the adapters' factors stacked along the rank dimension. Of PEFT's
-///   tensors, `a` stacks the `lora_A` as they are and `b` the `lora_B` transposed.
+///   tensors, `a` stacks the `lora_A` as they are and `b` the `lora_B` transposed. They are f32, whatever `x` and `weight`
+///   are.
 /// - Returns `[tokens, d_out]`. Tokens in no lane go through the base weight alone.
 ///
 /// The base product runs once over the whole batch; each lane's `x A` is kept for backward, not computed again.
 /// Lanes may be empty, and their ranks may differ or exceed the layer's width.
 ///
 /// # Panics
-/// If shapes contradict each other, a lane reaches outside, or two lanes share tokens or ranks.
-pub fn multi_lora_linear(x: Tensor<2>, weight: Tensor<2>, a: Tensor<2>, b: Tensor<2>, lanes: &[LoraLane]) -> Tensor<2> {
+/// If shapes contradict each other or a lane reaches outside; on a CubeCL device also if the factors aren't f32, or `x` and
+/// `weight` differ in their dtype.
+pub fn multi_lora_linear(x: Tensor<2>, weight: Tensor<2>, a: Tensor<2>, b: Tensor<2>, lanes: &LoraLanes) -> Tensor<2> {
     check(x.dims(), weight.dims(), a.dims(), b.dims(), lanes);
     Tensor::from_dispatch(Dispatch::multi_lora_linear(
         x.into_dispatch(),
         weight.into_dispatch(),
         a.into_dispatch(),
         b.into_dispatch(),
-        lanes.to_vec(),
+        lanes.clone(),
     ))
 }
 
-fn check(x: [usize; 2], weight: [usize; 2], a: [usize; 2], b: [usize; 2], lanes: &[LoraLane]) {
+fn check(x: [usize; 2], weight: [usize; 2], a: [usize; 2], b: [usize; 2], lanes: &LoraLanes) {
     let [d_out, d_in] = weight;
     assert_eq!(x[1], d_in, "x has width {}, the weight takes {d_in}", x[1]);
     assert_eq!(a[1], d_in, "a has width {}, the weight takes {d_in}", a[1]);
     assert_eq!(b[1], d_out, "b has width {}, the weight gives {d_out}", b[1]);
     assert_eq!(a[0], b[0], "a has {} ranks, b has {}", a[0], b[0]);
-    for (what, end, ranges) in [
-        ("tokens", x[0], lanes.iter().map(|lane| &lane.rows).collect::<Vec<_>>()),
-        ("ranks", a[0], lanes.iter().map(|lane| &lane.ranks).collect()),
-    ] {
-        let mut used: Vec<_> = ranges.into_iter().filter(|range| !range.is_empty()).collect();
-        used.sort_by_key(|range| range.start);
-        for range in &used {
-            assert!(range.end <= end, "a lane has the {what} {range:?} of only {end}");
-        }
-        for pair in used.windows(2) {
-            assert!(pair[0].end <= pair[1].start, "two lanes share {what}: {:?} and {:?}", pair[0], pair[1]);
-        }
-    }
+    lanes.check(x[0], a[0]);
 }
 
 /// What a backend computes for [`multi_lora_linear`]; shapes as there.
@@ -77,7 +56,7 @@ pub trait LoraKernel: Backend {
         weight: FloatTensor<Self>,
         a: FloatTensor<Self>,
         b: FloatTensor<Self>,
-        lanes: &[LoraLane],
+        lanes: &LoraLanes,
     ) -> (FloatTensor<Self>, FloatTensor<Self>);
 
     /// Gradients of `x` if `needs_dx`, and of `a` and `b`, from the output's; `down` is what forward kept.
@@ -89,13 +68,13 @@ pub trait LoraKernel: Backend {
         b: FloatTensor<Self>,
         down: FloatTensor<Self>,
         dy: FloatTensor<Self>,
-        lanes: &[LoraLane],
+        lanes: &LoraLanes,
         needs_dx: bool,
     ) -> (Option<FloatTensor<Self>>, FloatTensor<Self>, FloatTensor<Self>);
 }
 
 /// The differentiable operation behind [`multi_lora_linear`].
-#[backend_extension(Autodiff, Flex)]
+#[backend_extension(Autodiff, Flex, Cube: cfg(feature = "cubecl"))]
 pub trait LoraExtension: Backend {
     /// As [`multi_lora_linear`](crate::multi_lora_linear), which checks its arguments first.
     fn multi_lora_linear(
@@ -103,7 +82,7 @@ pub trait LoraExtension: Backend {
         weight: FloatTensor<Self>,
         a: FloatTensor<Self>,
         b: FloatTensor<Self>,
-        lanes: Vec<LoraLane>,
+        lanes: LoraLanes,
     ) -> FloatTensor<Self>;
 }
 
@@ -113,7 +92,7 @@ impl LoraExtension for Flex {
         weight: FloatTensor<Self>,
         a: FloatTensor<Self>,
         b: FloatTensor<Self>,
-        lanes: Vec<LoraLane>,
+        lanes: LoraLanes,
     ) -> FloatTensor<Self> {
         Self::lora_forward(x, weight, a, b, &lanes).0
     }
@@ -127,7 +106,7 @@ struct Saved<B: Backend> {
     a: FloatTensor<B>,
     b: FloatTensor<B>,
     down: FloatTensor<B>,
-    lanes: Vec<LoraLane>,
+    lanes: LoraLanes,
 }
 
 impl<B: LoraKernel + LoraExtension, C: CheckpointStrategy> LoraExtension for Autodiff<B, C> {
@@ -136,7 +115,7 @@ impl<B: LoraKernel + LoraExtension, C: CheckpointStrategy> LoraExtension for Aut
         weight: FloatTensor<Self>,
         a: FloatTensor<Self>,
         b: FloatTensor<Self>,
-        lanes: Vec<LoraLane>,
+        lanes: LoraLanes,
     ) -> FloatTensor<Self> {
         #[derive(Debug)]
         struct MultiLoraLinear;

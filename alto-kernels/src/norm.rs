@@ -44,7 +44,7 @@ pub trait NormKernel: Backend {
 }
 
 /// The differentiable operation behind [`rms_norm`].
-#[backend_extension(Autodiff, Flex)]
+#[backend_extension(Autodiff, Flex, Cube: cfg(feature = "cubecl"))]
 pub trait NormExtension: Backend {
     /// As [`rms_norm`](crate::rms_norm), which checks its arguments first.
     fn rms_norm(x: FloatTensor<Self>, weight: FloatTensor<Self>, epsilon: f32) -> FloatTensor<Self>;

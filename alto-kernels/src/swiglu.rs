@@ -34,7 +34,7 @@ pub trait SwigluKernel: Backend {
 }
 
 /// The differentiable operation behind [`swiglu`].
-#[backend_extension(Autodiff, Flex)]
+#[backend_extension(Autodiff, Flex, Cube: cfg(feature = "cubecl"))]
 pub trait SwigluExtension: Backend {
     /// As [`swiglu`](crate::swiglu), which checks its arguments first.
     fn swiglu(gate: FloatTensor<Self>, up: FloatTensor<Self>) -> FloatTensor<Self>;

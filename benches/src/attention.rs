@@ -1,5 +1,6 @@
 //! The cases of `causal_attention`: rows of one length, and as many tokens in rows of very different lengths.
 
+use alto_kernels::Rows;
 use burn::tensor::Tensor;
 
 use crate::case::{Case, forward, forward_backward};
@@ -24,10 +25,10 @@ fn cases(size: &str, row_lengths: &[usize]) -> [Case; 2] {
     let inputs = vec![input(HEADS), input(KV_HEADS), input(KV_HEADS)];
     let name = |pass: &str| format!("causal_attention {pass}, {size}");
     let with = |compute: Compute| {
-        let (inputs, row_lengths) = (inputs.clone(), row_lengths.to_vec());
+        let (inputs, rows) = (inputs.clone(), Rows::from(row_lengths));
         forward(move || {
             let [q, k, v] = [0, 1, 2].map(|i: usize| inputs[i].clone());
-            compute(q, k, v, &row_lengths, SCALE)
+            compute(q, k, v, &rows, SCALE)
         })
     };
     let forward = Case {
@@ -37,10 +38,10 @@ fn cases(size: &str, row_lengths: &[usize]) -> [Case; 2] {
         floor: None,
     };
     let with = |compute: Compute| {
-        let row_lengths = row_lengths.to_vec();
+        let rows = Rows::from(row_lengths);
         forward_backward(inputs.clone(), move |inputs| {
             let [q, k, v] = <[Tensor<3>; 3]>::try_from(inputs).expect("three inputs");
-            compute(q, k, v, &row_lengths, SCALE)
+            compute(q, k, v, &rows, SCALE)
         })
     };
     let backward = Case {
@@ -52,4 +53,4 @@ fn cases(size: &str, row_lengths: &[usize]) -> [Case; 2] {
     [forward, backward]
 }
 
-type Compute = fn(Tensor<3>, Tensor<3>, Tensor<3>, &[usize], f32) -> Tensor<3>;
+type Compute = fn(Tensor<3>, Tensor<3>, Tensor<3>, &Rows, f32) -> Tensor<3>;

@@ -1,6 +1,6 @@
 //! The cases of `multi_lora_linear`: adapters of rank 8, from one to 64 over the same tokens, and of mixed ranks.
 
-use alto_kernels::LoraLane;
+use alto_kernels::{LoraLane, LoraLanes};
 use burn::tensor::Tensor;
 
 use crate::case::{Case, forward, forward_backward};
@@ -63,14 +63,14 @@ fn cases(size: &str, ranks: &[usize]) -> [Case; 2] {
     [forward, backward]
 }
 
-type Compute = fn(Tensor<2>, Tensor<2>, Tensor<2>, Tensor<2>, &[LoraLane]) -> Tensor<2>;
+type Compute = fn(Tensor<2>, Tensor<2>, Tensor<2>, Tensor<2>, &LoraLanes) -> Tensor<2>;
 
 /// A lane for each rank; the tokens are dealt out evenly.
-fn lanes(ranks: &[usize]) -> Vec<LoraLane> {
+fn lanes(ranks: &[usize]) -> LoraLanes {
     let (count, mut end) = (ranks.len(), 0);
     let lane = |(index, rank): (usize, &usize)| {
         end += rank;
         LoraLane { rows: TOKENS * index / count..TOKENS * (index + 1) / count, ranks: end - rank..end, scale: 0.5 }
     };
-    ranks.iter().enumerate().map(lane).collect()
+    LoraLanes::new(ranks.iter().enumerate().map(lane).collect())
 }

@@ -1,6 +1,6 @@
 //! What the kernels compute, from Burn's own tensor operations: how one would write it without them.
 
-use alto_kernels::LoraLane;
+use alto_kernels::{LoraLane, LoraLanes, Rows};
 use burn::tensor::activation::{log_softmax, softmax};
 use burn::tensor::{Bool, Int, Tensor, TensorData};
 
@@ -11,7 +11,7 @@ pub(crate) fn multi_lora_linear(
     weight: Tensor<2>,
     a: Tensor<2>,
     b: Tensor<2>,
-    lanes: &[LoraLane],
+    lanes: &LoraLanes,
 ) -> Tensor<2> {
     let ([_, d_in], [_, d_out]) = (a.dims(), b.dims());
     let delta = |lane: &LoraLane| {
@@ -25,13 +25,7 @@ pub(crate) fn multi_lora_linear(
 }
 
 /// As [`alto_kernels::causal_attention`]: rows padded to the longest, scores of all heads at once, a mask, softmax.
-pub(crate) fn causal_attention(
-    q: Tensor<3>,
-    k: Tensor<3>,
-    v: Tensor<3>,
-    row_lengths: &[usize],
-    scale: f32,
-) -> Tensor<3> {
+pub(crate) fn causal_attention(q: Tensor<3>, k: Tensor<3>, v: Tensor<3>, row_lengths: &Rows, scale: f32) -> Tensor<3> {
     let ([_, heads, dim], [_, kv_heads, _]) = (q.dims(), k.dims());
     let (rows, longest) = (row_lengths.len(), row_lengths.iter().copied().max().unwrap_or(0));
     let padded = |x: Tensor<3>| {

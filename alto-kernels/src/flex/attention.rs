@@ -14,6 +14,7 @@ use super::matrix::{Parallelism, View, ViewMut};
 use super::tensor::{Dense, tensor};
 use super::vector::{dot, exp, exp_sum, max, vectorized};
 use crate::attention::{AttentionGradients, AttentionKernel};
+use crate::rows::Rows;
 
 /// Queries that attend together.
 const BLOCK: usize = 64;
@@ -48,18 +49,10 @@ impl Heads {
     }
 }
 
-/// Each row's tokens.
-fn rows(row_lengths: &[usize]) -> impl Iterator<Item = Range<usize>> {
-    row_lengths.iter().scan(0, |end, &length| {
-        *end += length;
-        Some(*end - length..*end)
-    })
-}
-
 /// `[tokens, heads * width]` cut into each row's bands of `width * group` columns.
-fn bands<'a>(mut data: &'a mut [f32], row_lengths: &[usize], columns: usize, band: usize) -> Vec<ViewMut<'a>> {
+fn bands<'a>(mut data: &'a mut [f32], rows: &Rows, columns: usize, band: usize) -> Vec<ViewMut<'a>> {
     let mut bands = Vec::new();
-    for &length in row_lengths {
+    for &length in rows.iter() {
         let (row, tail) = data.split_at_mut(length * columns);
         data = tail;
         bands.extend(ViewMut::dense(row, length, columns).column_bands(band));
@@ -68,8 +61,8 @@ fn bands<'a>(mut data: &'a mut [f32], row_lengths: &[usize], columns: usize, ban
 }
 
 /// Every row that isn't empty with every key-value head, in the order of [`bands`].
-fn units(row_lengths: &[usize], heads: Heads) -> Vec<(Range<usize>, usize)> {
-    let rows = rows(row_lengths).filter(|row| !row.is_empty());
+fn units(rows: &Rows, heads: Heads) -> Vec<(Range<usize>, usize)> {
+    let rows = rows.ranges().filter(|row| !row.is_empty());
     rows.flat_map(|row| (0..heads.kv_heads).map(move |head| (row.clone(), head))).collect()
 }
 
@@ -84,7 +77,7 @@ impl AttentionKernel for Flex {
         q: FloatTensor<Self>,
         k: FloatTensor<Self>,
         v: FloatTensor<Self>,
-        row_lengths: &[usize],
+        rows: &Rows,
         scale: f32,
     ) -> (FloatTensor<Self>, FloatTensor<Self>) {
         let (q, k, v) = (Dense::new(q), Dense::new(k), Dense::new(v));
@@ -92,9 +85,9 @@ impl AttentionKernel for Flex {
         let heads = Heads::new(&q, &k);
         let mut output = vec![0.0; tokens * count * dim];
         let mut log_sums = vec![0.0; tokens * count];
-        let outputs = bands(&mut output, row_lengths, count * dim, heads.group * dim);
-        let sums = bands(&mut log_sums, row_lengths, count, heads.group);
-        let work: Vec<_> = units(row_lengths, heads).into_iter().zip(outputs).zip(sums).collect();
+        let outputs = bands(&mut output, rows, count * dim, heads.group * dim);
+        let sums = bands(&mut log_sums, rows, count, heads.group);
+        let work: Vec<_> = units(rows, heads).into_iter().zip(outputs).zip(sums).collect();
         work.into_par_iter().for_each_init(Vec::new, |scores, (((row, kv_head), output), mut sums)| {
             for (member, mut output) in output.column_bands(dim).into_iter().enumerate() {
                 let head = kv_head * heads.group + member;
@@ -133,7 +126,7 @@ impl AttentionKernel for Flex {
         output: FloatTensor<Self>,
         log_sums: FloatTensor<Self>,
         gradient: FloatTensor<Self>,
-        row_lengths: &[usize],
+        rows: &Rows,
         scale: f32,
     ) -> AttentionGradients<Self> {
         let (q, k, v) = (Dense::new(q), Dense::new(k), Dense::new(v));
@@ -143,10 +136,10 @@ impl AttentionKernel for Flex {
         let mut dq = vec![0.0; tokens * count * dim];
         let mut dk = vec![0.0; tokens * heads.kv_heads * dim];
         let mut dv = vec![0.0; tokens * heads.kv_heads * dim];
-        let dqs = bands(&mut dq, row_lengths, count * dim, heads.group * dim);
-        let dks = bands(&mut dk, row_lengths, heads.kv_heads * dim, dim);
-        let dvs = bands(&mut dv, row_lengths, heads.kv_heads * dim, dim);
-        let work: Vec<_> = units(row_lengths, heads).into_iter().zip(dqs).zip(dks.into_iter().zip(dvs)).collect();
+        let dqs = bands(&mut dq, rows, count * dim, heads.group * dim);
+        let dks = bands(&mut dk, rows, heads.kv_heads * dim, dim);
+        let dvs = bands(&mut dv, rows, heads.kv_heads * dim, dim);
+        let work: Vec<_> = units(rows, heads).into_iter().zip(dqs).zip(dks.into_iter().zip(dvs)).collect();
         let scratch = || (Vec::new(), Vec::new());
         work.into_par_iter().for_each_init(scratch, |(weights, slopes), (((row, kv_head), dq), (mut dk, mut dv))| {
             for (member, mut dq) in dq.column_bands(dim).into_iter().enumerate() {

@@ -12,7 +12,8 @@ use rayon::prelude::*;
 
 use super::matrix::{Parallelism, View, ViewMut, threads_for};
 use super::tensor::{Dense, tensor};
-use crate::lora::{LoraKernel, LoraLane};
+use crate::lanes::{LoraLane, LoraLanes};
+use crate::lora::LoraKernel;
 
 /// Tokens in one tile of a lane.
 const TILE: usize = 128;
@@ -31,7 +32,7 @@ impl LoraKernel for Flex {
         weight: FloatTensor<Self>,
         a: FloatTensor<Self>,
         b: FloatTensor<Self>,
-        lanes: &[LoraLane],
+        lanes: &LoraLanes,
     ) -> (FloatTensor<Self>, FloatTensor<Self>) {
         let (x, weight, a, b) = (Dense::new(x), Dense::new(weight), Dense::new(a), Dense::new(b));
         let [tokens, d_in] = x.dims();
@@ -60,7 +61,7 @@ impl LoraKernel for Flex {
         b: FloatTensor<Self>,
         down: FloatTensor<Self>,
         dy: FloatTensor<Self>,
-        lanes: &[LoraLane],
+        lanes: &LoraLanes,
         needs_dx: bool,
     ) -> (Option<FloatTensor<Self>>, FloatTensor<Self>, FloatTensor<Self>) {
         let (x, weight, a, b) = (Dense::new(x), Dense::new(weight), Dense::new(a), Dense::new(b));

@@ -7,6 +7,7 @@ use rayon::prelude::*;
 use super::tensor::{Dense, dims, into_vec, tensor};
 use super::vector::vectorized;
 use crate::rotary::RotaryKernel;
+use crate::rows::Rows;
 
 /// Tokens that one thread takes at a time.
 const TILE: usize = 64;
@@ -16,12 +17,12 @@ impl RotaryKernel for Flex {
         x: FloatTensor<Self>,
         cos: FloatTensor<Self>,
         sin: FloatTensor<Self>,
-        row_lengths: &[usize],
+        rows: &Rows,
         inverse: bool,
     ) -> FloatTensor<Self> {
         let shape @ [_, heads, dim] = dims(&x);
         let (cos, sin, half) = (Dense::new(cos), Dense::new(sin), dim / 2);
-        let positions: Vec<usize> = row_lengths.iter().flat_map(|&length| 0..length).collect();
+        let positions: Vec<usize> = rows.iter().flat_map(|&length| 0..length).collect();
         let direction = if inverse { -1.0 } else { 1.0 };
         let mut y = into_vec(x);
         let width = heads * dim;

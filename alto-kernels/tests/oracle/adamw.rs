@@ -4,11 +4,11 @@ use std::ops::Range;
 
 use alto_kernels::reference::{self, AdamWOutcome, Matrix};
 use alto_kernels::{AdamWGroup, AdamWState, grouped_adamw};
-use burn::tensor::{Device, Tensor, TensorData};
+use burn::tensor::Tensor;
 
 use crate::compare::{assert_close, assert_equal};
 use crate::data::Draws;
-use crate::device::matrix;
+use crate::device::{matrix, tensor_f32};
 use crate::shapes::{Shape, shapes};
 use crate::tolerance::ADAMW;
 
@@ -41,10 +41,9 @@ impl State {
     }
 }
 
-/// The optimizer takes no part in differentiation.
+/// The optimizer takes no part in differentiation, and computes in f32 whatever is under test.
 fn tensor(row: &Matrix) -> Tensor<1> {
-    let data: Vec<f32> = row.data().iter().map(|&entry| entry as f32).collect();
-    Tensor::from_data(TensorData::new(data, [row.columns()]), &Device::flex())
+    tensor_f32(row, [row.columns()]).inner()
 }
 
 /// A group per lane: its part of `a`, then of `b`, which lies behind all of `a`. Every one has settings of its own.

@@ -51,7 +51,7 @@ fn fast(shape: &Shape, inputs: &Inputs, layout: Layout) -> Outputs {
     let leaf = |m: &Matrix, heads| Leaf::new(m, [m.rows(), heads, shape.head_dim], layout);
     let q = leaf(&inputs.q, shape.heads);
     let (k, v) = (leaf(&inputs.k, shape.kv_heads), leaf(&inputs.v, shape.kv_heads));
-    let y = causal_attention(q.view(), k.view(), v.view(), &shape.row_lengths, inputs.scale);
+    let y = causal_attention(q.view(), k.view(), v.view(), &shape.row_lengths.as_slice().into(), inputs.scale);
     let gradients = backward(y.clone(), &inputs.dy, layout);
     let gradient = |leaf: &Leaf<3>| leaf.gradient(&gradients).expect("asked for");
     Outputs { y: matrix(y), dq: gradient(&q), dk: gradient(&k), dv: gradient(&v) }
@@ -71,6 +71,47 @@ const TERMS: f64 = 0.25;
 fn tolerance(shape: &Shape) -> f64 {
     let longest = shape.row_lengths.iter().copied().max().unwrap_or(0);
     ATTENTION.over(shape.head_dim.max(longest))
+}
+
+/// Rows one token shorter and longer than the blocks that kernels work in, and of several blocks; a row of one token more
+/// than a block has queries that see nothing of the last block but themselves.
+fn at_the_edges_of_blocks(heads: usize, kv_heads: usize, head_dim: usize) -> Shape {
+    let row_lengths = vec![15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129, 200];
+    Shape { name: "edges of blocks", row_lengths, heads, kv_heads, head_dim, ..Shape::default() }
+}
+
+#[test]
+fn agrees_at_the_edges_of_blocks() {
+    for (heads, kv_heads, head_dim) in [(2, 1, 16), (4, 2, 40), (2, 2, 128)] {
+        let shape = at_the_edges_of_blocks(heads, kv_heads, head_dim);
+        let inputs = Inputs::random(&shape);
+        let (got, expected) = (fast(&shape, &inputs, Layout::Dense), plain(&shape, &inputs));
+        for ((name, got), (_, expected)) in got.named().into_iter().zip(expected.named()) {
+            let what = format!("heads of {head_dim}: {name}");
+            assert_close_over(&what, got, expected, tolerance(&shape), TERMS);
+        }
+    }
+}
+
+/// Each query sees scores up to some 25, which grow by a few from one block of keys to the next: less and more than what a
+/// reference of online softmax may lag behind.
+#[test]
+fn agrees_where_scores_grow_along_the_row() {
+    for growth in [0.05, 0.1, 0.25] {
+        let shape = Shape { row_lengths: vec![300], heads: 2, kv_heads: 1, head_dim: 8, ..Shape::default() };
+        let mut inputs = Inputs::random(&shape);
+        inputs.scale = 1.0;
+        inputs.q.data_mut().chunks_exact_mut(8).for_each(|head| head[0] = 8.0);
+        for (token, head) in inputs.k.data_mut().chunks_exact_mut(8).enumerate() {
+            // Of a query's 8 the rest of a score; at most 8 bits, so exact in any dtype.
+            head[0] = (token as f64 * growth * 8.0).round().rem_euclid(200.0) / 64.0;
+        }
+        let (got, expected) = (fast(&shape, &inputs, Layout::Dense), plain(&shape, &inputs));
+        for ((name, got), (_, expected)) in got.named().into_iter().zip(expected.named()) {
+            // The scores' rounding, of up to 25, is that of their exponentials.
+            assert_close_over(&format!("growth {growth}: {name}"), got, expected, 4.0 * tolerance(&shape), TERMS);
+        }
+    }
 }
 
 #[test]
@@ -105,7 +146,7 @@ fn stays_exact_where_exponentials_overflow() {
 
 #[test]
 fn repeats_bit_for_bit() {
-    for shape in shapes() {
+    for shape in shapes().into_iter().chain([at_the_edges_of_blocks(2, 1, 16)]) {
         let inputs = Inputs::random(&shape);
         let once = fast(&shape, &inputs, Layout::Dense);
         for _ in 0..3 {
@@ -174,8 +215,11 @@ fn only_what_asks_gets_a_gradient() {
             if i == asking { leaf.require_grad() } else { leaf }
         });
         let [q, k, v] = leaves.clone();
-        let gradients =
-            backward(causal_attention(q, k, v, &shape.row_lengths, inputs.scale), &inputs.dy, Layout::Dense);
+        let gradients = backward(
+            causal_attention(q, k, v, &shape.row_lengths.as_slice().into(), inputs.scale),
+            &inputs.dy,
+            Layout::Dense,
+        );
         for (i, (leaf, expected)) in leaves.iter().zip([&all.dq, &all.dk, &all.dv]).enumerate() {
             match leaf.grad(&gradients) {
                 Some(gradient) => assert_equal("the one that asked", &matrix(gradient), expected),
@@ -187,7 +231,7 @@ fn only_what_asks_gets_a_gradient() {
 
 fn of_shapes(q: [usize; 3], k: [usize; 3], v: [usize; 3], row_lengths: &[usize]) -> Tensor<3> {
     let [q, k, v] = [q, k, v].map(|shape| tensor(&Matrix::zeros(shape[0], shape[1] * shape[2]), shape));
-    causal_attention(q, k, v, row_lengths, 1.0)
+    causal_attention(q, k, v, &row_lengths.into(), 1.0)
 }
 
 #[test]

@@ -1,34 +1,25 @@
-//! Seeded test data. Every entry is exact in f32, so that a kernel and its reference compute from the same numbers.
+//! Seeded test data, exact in the dtype under test.
 
 use alto_kernels::reference::Matrix;
+use alto_kernels::testing;
 
-/// A SplitMix64 generator.
-pub(crate) struct Draws(u64);
+use crate::device::dtype;
+
+/// The library's generator at the dtype under test.
+pub(crate) struct Draws(testing::Draws);
 
 impl Draws {
     pub(crate) fn new(seed: u64) -> Self {
-        Self(seed)
+        Self(testing::Draws::new(seed, dtype()))
     }
 
     /// Uniform entries between -1 and 1.
     pub(crate) fn matrix(&mut self, rows: usize, columns: usize) -> Matrix {
-        self.fill(rows, columns, |bits| f64::from(bits) / f64::from(1 << 23) - 1.0)
+        self.0.matrix(rows, columns)
     }
 
     /// Whole numbers from `-limit` to `limit`: their sums and products are exact in f32 in any order.
     pub(crate) fn integers(&mut self, rows: usize, columns: usize, limit: u32) -> Matrix {
-        self.fill(rows, columns, |bits| f64::from(bits % (2 * limit + 1)) - f64::from(limit))
-    }
-
-    /// Each entry from 24 random bits.
-    fn fill(&mut self, rows: usize, columns: usize, entry: impl Fn(u32) -> f64) -> Matrix {
-        Matrix::new(rows, columns, (0..rows * columns).map(|_| entry((self.next() >> 40) as u32)).collect())
-    }
-
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+        self.0.integers(rows, columns, limit)
     }
 }

@@ -14,4 +14,5 @@ mod norm;
 mod rotary;
 mod shapes;
 mod swiglu;
+mod testing;
 mod tolerance;

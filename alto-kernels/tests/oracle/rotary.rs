@@ -6,7 +6,7 @@ use burn::tensor::Tensor;
 
 use crate::compare::{assert_close, assert_equal};
 use crate::data::Draws;
-use crate::device::{Layout, Leaf, backward, matrix, tensor, tensor2};
+use crate::device::{Layout, Leaf, backward, matrix, tensor, tensor_f32, tensor2};
 use crate::shapes::{Shape, shapes};
 use crate::tolerance::ROTARY;
 
@@ -32,8 +32,8 @@ impl Inputs {
 
     fn fast(&self, shape: &Shape, layout: Layout) -> (Matrix, Matrix) {
         let x = Leaf::new(&self.x, [shape.tokens(), shape.heads, shape.head_dim], layout);
-        let [cos, sin] = [&self.cos, &self.sin].map(|m| Leaf::new(m, [m.rows(), m.columns()], layout).view().detach());
-        let y = rotary(x.view(), &shape.row_lengths, cos, sin);
+        let [cos, sin] = [&self.cos, &self.sin].map(|m| Leaf::f32(m, [m.rows(), m.columns()], layout).view().detach());
+        let y = rotary(x.view(), &shape.row_lengths.as_slice().into(), cos, sin);
         let gradients = backward(y.clone(), &self.dy, layout);
         (matrix(y), x.gradient(&gradients).expect("asked for"))
     }
@@ -64,13 +64,23 @@ fn an_input_that_is_used_again_is_left_as_it_was() {
     let shape = Shape { row_lengths: vec![3, 2], ..Shape::default() };
     let inputs = Inputs::random(&shape);
     let x: Tensor<3> = tensor(&inputs.x, [5, shape.heads, shape.head_dim]);
-    let (cos, sin) = (tensor2(&inputs.cos), tensor2(&inputs.sin));
-    let differentiable = rotary(x.clone(), &shape.row_lengths, cos.clone(), sin.clone());
-    let plain = rotary(x.clone().inner(), &shape.row_lengths, cos.inner(), sin.inner());
+    let [cos, sin]: [Tensor<2>; 2] = [&inputs.cos, &inputs.sin].map(|m| tensor_f32(m, [m.rows(), m.columns()]));
+    let differentiable = rotary(x.clone(), &shape.row_lengths.as_slice().into(), cos.clone(), sin.clone());
+    let plain = rotary(x.clone().inner(), &shape.row_lengths.as_slice().into(), cos.inner(), sin.inner());
     for y in [differentiable, plain] {
         assert_close("y", &matrix(y), &inputs.plain(&shape).0, ROTARY.over(1));
     }
     assert_equal("x", &matrix(x), &inputs.x);
+}
+
+/// Their entries are exact in it.
+#[test]
+fn tables_in_the_type_of_the_input_turn_it_alike() {
+    let shape = Shape { row_lengths: vec![3, 2], ..Shape::default() };
+    let inputs = Inputs::random(&shape);
+    let x: Tensor<3> = tensor(&inputs.x, [5, shape.heads, shape.head_dim]);
+    let y = rotary(x, &shape.row_lengths.as_slice().into(), tensor2(&inputs.cos), tensor2(&inputs.sin));
+    assert_equal("y", &matrix(y), &inputs.fast(&shape, Layout::Dense).0);
 }
 
 #[test]
@@ -90,8 +100,8 @@ fn nan_stays_in_its_token() {
 }
 
 fn of_shapes(x: [usize; 3], row_lengths: &[usize], cos: [usize; 2], sin: [usize; 2]) {
-    let [cos, sin] = [cos, sin].map(|shape| tensor(&Matrix::zeros(shape[0], shape[1]), shape));
-    rotary(tensor(&Matrix::zeros(x[0], x[1] * x[2]), x), row_lengths, cos, sin);
+    let [cos, sin] = [cos, sin].map(|shape| tensor_f32(&Matrix::zeros(shape[0], shape[1]), shape));
+    rotary(tensor(&Matrix::zeros(x[0], x[1] * x[2]), x), &row_lengths.into(), cos, sin);
 }
 
 #[test]
