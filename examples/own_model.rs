@@ -4,7 +4,7 @@
 //! small frozen network gets an adapter for each of four tasks, of different ranks and numbers of rows, all trained in one
 //! batch. Then each is trained alone and gets the same losses: lanes share the frozen weights and nothing else.
 
-use alto_kernels::{LoraLane, multi_lora_linear};
+use alto_kernels::{LoraLane, LoraLanes, multi_lora_linear};
 use burn::module::{Module, Param};
 use burn::optim::{AdamWConfig, GradientsParams};
 use burn::tensor::{Device, Distribution, Tensor, activation::relu};
@@ -45,7 +45,7 @@ impl Network {
         Self { layers: frozen.iter().map(layer).collect() }
     }
 
-    fn forward(&self, x: Tensor<2>, lanes: &[LoraLane]) -> Tensor<2> {
+    fn forward(&self, x: Tensor<2>, lanes: &LoraLanes) -> Tensor<2> {
         let apply =
             |layer: &Adapted, x| multi_lora_linear(x, layer.weight.clone(), layer.a.val(), layer.b.val(), lanes);
         apply(&self.layers[1], relu(apply(&self.layers[0], x)))
@@ -53,14 +53,14 @@ impl Network {
 }
 
 /// Each lane's rows and ranks, end to end.
-fn lanes(tasks: &[usize]) -> Vec<LoraLane> {
+fn lanes(tasks: &[usize]) -> LoraLanes {
     let (mut row, mut rank) = (0, 0);
     let lane = |&task: &usize| {
         let (ranks, rows) = TASKS[task];
         (row, rank) = (row + rows, rank + ranks);
         LoraLane { rows: row - rows..row, ranks: rank - ranks..rank, scale: 2.0 / ranks as f32 }
     };
-    tasks.iter().map(lane).collect()
+    LoraLanes::new(tasks.iter().map(lane).collect())
 }
 
 /// A task's rows, and what a network near the frozen one makes of them.

@@ -5,7 +5,7 @@
 //! two cores; the adapter goes to `out/quickstart`, or `out/quickstart-2` and so on if that exists. On a model of yours:
 //!
 //! ```text
-//! tune --model DIR --train FILE --val FILE --out DIR [--grid FILE]
+//! tune --model DIR --train FILE --val FILE --out DIR [--grid FILE] [--device cuda --dtype bf16]
 //! ```
 //!
 //! `--out` becomes a directory that PEFT loads, with `report.json` beside the adapter: every job's settings, curve and
@@ -21,7 +21,7 @@ use std::process::ExitCode;
 use alto_core::burn::BurnBackend;
 use alto_core::data::{DataError, Dataset, Tokenizer};
 use alto_core::exit::LossAware;
-use alto_core::model::ModelConfig;
+use alto_core::model::{ModelConfig, ModelWeights};
 use alto_core::peft;
 use alto_core::search_space::SearchSpace;
 use alto_core::trainer::{Candidate, JobReport, Outcome, TrainError, Trainer};
@@ -47,6 +47,7 @@ fn tune(arguments: &Arguments) -> Result<ExitCode, Box<dyn Error>> {
     if let Some(threads) = arguments.threads {
         rayon::ThreadPoolBuilder::new().num_threads(threads.into()).build_global()?;
     }
+    let device = arguments.device.open()?;
     let space = match &arguments.grid {
         Some(path) => SearchSpace::read(path)?,
         None => SearchSpace::from_toml(include_str!("quickstart.toml"))?,
@@ -64,7 +65,8 @@ fn tune(arguments: &Arguments) -> Result<ExitCode, Box<dyn Error>> {
     let train = rows(&arguments.train, "data/train.jsonl")?;
     let val = rows(&arguments.val, "data/val.jsonl")?;
     let jobs = space.jobs(train.examples().len())?;
-    let mut backend = BurnBackend::read(&model)?;
+    let weights = ModelWeights::read(&model, &config)?;
+    let mut backend = BurnBackend::with_dtype(config, weights, &device, arguments.dtype)?;
     if let Some(bytes) = arguments.memory_bytes {
         backend = backend.with_memory_budget(bytes);
     }

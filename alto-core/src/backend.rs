@@ -5,6 +5,7 @@ use std::fmt::Debug;
 
 use crate::adapter::Adapter;
 use crate::batch::Batch;
+use crate::dtype::Dtype;
 use crate::job::{Job, JobError};
 
 /// A job's place on a device. A backend never hands out the same one twice.
@@ -73,12 +74,12 @@ pub struct Evaluation {
     pub count: u64,
 }
 
-/// Memory of a device, in bytes.
+/// Memory of a device, in bytes; of the process, where the device computes in the process's own memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Memory {
     /// In use now.
     pub in_use: u64,
-    /// Most in use since last asked.
+    /// Most in use since last asked, memory included that is only held for reuse if nobody else can have it meanwhile.
     pub peak: u64,
     /// What may be used; `None` is no limit.
     pub budget: Option<u64>,
@@ -172,6 +173,24 @@ pub enum BackendError {
         needed: u64,
         /// Bytes that the machine has in all.
         available: u64,
+    },
+    /// A dtype that the device can't compute in.
+    #[error("{device} can't compute in {dtype}, only in {supported}")]
+    UnsupportedDtype {
+        /// The device, as its framework names it.
+        device: String,
+        /// The dtype.
+        dtype: Dtype,
+        /// The dtypes that it has, separated by commas.
+        supported: String,
+    },
+    /// A weight that the dtype can't represent.
+    #[error("the model has the weight {weight}, but {dtype} ends at {}; take f32 or bf16", dtype.largest())]
+    WeightOutOfRange {
+        /// The weight.
+        weight: f32,
+        /// The dtype.
+        dtype: Dtype,
     },
     /// A state or adapter that isn't the job's, or not the model's.
     #[error("job {job}: its state has {found} for {module}, expected {expected}")]

@@ -55,8 +55,10 @@
 //! ```
 //!
 //! # Features
-//! `flex`, on by default, brings [`burn`] with Burn's CPU backend. Without it this crate builds without Burn: traits,
-//! trainer and simulated backend, for someone who brings another framework.
+//! `flex`, on by default, brings [`burn`] with Burn's CPU backend. `cuda`, `wgpu`, `vulkan`, `metal` and `rocm` add CubeCL's
+//! devices, `cpu` its CPU runtime, for tests: [`BurnBackend::with_dtype`](burn::BurnBackend::with_dtype) takes the device.
+//! Without any this crate builds without Burn: traits, trainer and simulated backend, for someone who brings another
+//! framework.
 
 #![forbid(unsafe_code)]
 
@@ -66,6 +68,7 @@ pub mod batch;
 #[cfg(feature = "flex")]
 pub mod burn;
 pub mod data;
+pub mod dtype;
 pub mod job;
 pub mod matrix;
 pub mod model;

@@ -2,7 +2,10 @@
 
 use std::path::PathBuf;
 
+use alto_core::dtype::Dtype;
 use clap::Parser;
+
+use crate::DeviceName;
 
 /// What `tune` is told on the command line.
 #[derive(Debug, Parser)]
@@ -29,12 +32,18 @@ pub struct Arguments {
     /// Jobs that train at a time; as many as fit if not given.
     #[arg(long, value_name = "N")]
     pub slots: Option<usize>,
-    /// Memory that the whole process may take; no limit if not given.
+    /// Memory that the whole process may take, of the device if it has its own; no limit if not given.
     #[arg(long = "memory", value_name = "GIB", value_parser = gib)]
     pub memory_bytes: Option<u64>,
     /// Progress between a job's evaluations.
     #[arg(long, value_name = "SHARE", default_value_t = 0.02)]
     pub interval: f64,
+    /// What it trains on: flex (the CPU), cpu (CubeCL's, for tests), wgpu, or cuda, commonly with a number, as cuda:1.
+    #[arg(long, value_name = "DEVICE", default_value = "flex")]
+    pub device: DeviceName,
+    /// What the frozen model computes in: f32, f16 or bf16; adapters are f32 always.
+    #[arg(long, value_name = "DTYPE", default_value = "f32")]
+    pub dtype: Dtype,
     /// Threads, at most 256; one for each core if not given.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     pub threads: Option<u16>,

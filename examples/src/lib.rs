@@ -4,10 +4,12 @@
 use std::io::Write;
 
 mod arguments;
+mod device;
 mod output;
 mod progress;
 
 pub use arguments::Arguments;
+pub use device::DeviceName;
 pub use output::{check_outputs, fresh, write_new};
 pub use progress::Progress;
 

@@ -1,25 +1,36 @@
 //! The frozen Llama model, as a function of tokens and adapters.
 
-use alto_kernels::{LoraLane, causal_attention, linear_log_probs, multi_lora_linear, rms_norm, rotary, swiglu};
-use burn::tensor::{Device, Int, Tensor, TensorData};
+use alto_kernels::{LoraLanes, Rows, causal_attention, linear_log_probs, multi_lora_linear, rms_norm, rotary, swiglu};
+use burn::tensor::{DType, Device, FloatDType, Tensor};
 
+use super::dtypes::of_burn;
+use super::transfer::{ids, matrix, vector};
+use crate::dtype::Dtype;
 use crate::matrix::Matrix;
 use crate::model::{BlockWeights, Linear, ModelConfig, ModelWeights, tables};
 
-/// The adapters on one linear layer: packed factors, and the lanes that go through them.
+/// The adapters on one linear layer: packed factors in f32, and the lanes that go through them.
 #[derive(Debug)]
 pub(super) struct Lora {
     /// `[ranks, d_in]`.
     pub(super) a: Tensor<2>,
     /// `[ranks, d_out]`.
     pub(super) b: Tensor<2>,
-    pub(super) lanes: Vec<LoraLane>,
+    pub(super) lanes: LoraLanes,
 }
 
-/// A frozen Llama model on a device.
+impl Lora {
+    /// Rows of the packed factors.
+    pub(super) fn total_ranks(&self) -> usize {
+        self.a.dims()[0]
+    }
+}
+
+/// A frozen Llama model on a device; weights and activations, the residual stream included, are of its dtype.
 #[derive(Debug)]
 pub(super) struct Llama {
     pub(super) config: ModelConfig,
+    pub(super) dtype: Dtype,
     device: Device,
     /// `[vocabulary, hidden]`.
     embedding: Tensor<2>,
@@ -27,7 +38,7 @@ pub(super) struct Llama {
     norm: Tensor<1>,
     /// `[vocabulary, hidden]`; shares the embedding's memory where they are tied.
     head: Tensor<2>,
-    /// Cosines and sines, for as many positions as were asked for so far.
+    /// Cosines and sines in f32, for as many positions as were asked for so far.
     rotary: (Tensor<2>, Tensor<2>),
 }
 
@@ -40,40 +51,31 @@ struct Block {
 }
 
 impl Block {
-    fn new(weights: BlockWeights, device: &Device) -> Self {
+    fn new(weights: BlockWeights, device: &Device, dtype: DType) -> Self {
         let BlockWeights { attention_norm, q, k, v, o, feed_forward_norm, gate, up, down } = weights;
         Self {
-            attention_norm: vector(attention_norm, device),
-            feed_forward_norm: vector(feed_forward_norm, device),
-            linears: [q, k, v, o, gate, up, down].map(|weight| matrix(weight, device)),
+            attention_norm: vector(attention_norm, device, dtype),
+            feed_forward_norm: vector(feed_forward_norm, device, dtype),
+            linears: [q, k, v, o, gate, up, down].map(|weight| matrix(weight, device, dtype)),
         }
     }
 }
 
-/// A matrix on the device.
-pub(super) fn matrix(matrix: Matrix, device: &Device) -> Tensor<2> {
-    let shape = [matrix.rows(), matrix.columns()];
-    Tensor::from_data(TensorData::new(matrix.into_data(), shape), device)
-}
-
-/// A vector on the device.
-pub(super) fn vector(data: Vec<f32>, device: &Device) -> Tensor<1> {
-    let length = data.len();
-    Tensor::from_data(TensorData::new(data, [length]), device)
-}
-
 impl Llama {
-    pub(super) fn new(config: ModelConfig, weights: ModelWeights, device: &Device) -> Self {
+    /// The weights in a dtype that the device has.
+    pub(super) fn new(config: ModelConfig, weights: ModelWeights, device: &Device, dtype: Dtype) -> Self {
         let ModelWeights { embedding, blocks, norm, head } = weights;
-        let embedding = matrix(embedding, device);
+        let burn = of_burn(dtype);
+        let embedding = matrix(embedding, device, burn);
         let half = config.head_dim / 2;
-        let no_table = || Tensor::zeros([0, half], device);
+        let no_table = || Tensor::zeros([0, half], (device, DType::F32));
         Self {
             device: device.clone(),
-            head: head.map_or_else(|| embedding.clone(), |head| matrix(head, device)),
+            dtype,
+            head: head.map_or_else(|| embedding.clone(), |head| matrix(head, device, burn)),
             embedding,
-            blocks: blocks.into_iter().map(|block| Block::new(block, device)).collect(),
-            norm: vector(norm, device),
+            blocks: blocks.into_iter().map(|block| Block::new(block, device, burn)).collect(),
+            norm: vector(norm, device, burn),
             rotary: (no_table(), no_table()),
             config,
         }
@@ -84,7 +86,7 @@ impl Llama {
         let [known, half] = self.rotary.0.dims();
         if positions > known {
             let positions = positions.next_power_of_two().min(self.config.context);
-            let table = |data| matrix(Matrix::new(positions, half, data), &self.device);
+            let table = |data| matrix(Matrix::new(positions, half, data), &self.device, DType::F32);
             let (cos, sin) = tables(&self.config, positions);
             self.rotary = (table(cos), table(sin));
         }
@@ -94,18 +96,16 @@ impl Llama {
     ///
     /// `adapters` holds one entry per linear layer, block by block in the order of [`Linear::ALL`]. The graph for
     /// gradients is built if they are on an autodiff device.
-    pub(super) fn hidden(&self, tokens: &[u32], row_lengths: &[usize], adapters: &[Lora], train: bool) -> Tensor<2> {
-        let ids: Vec<i64> = tokens.iter().map(|&token| i64::from(token)).collect();
-        let ids = Tensor::<1, Int>::from_data(TensorData::new(ids, [tokens.len()]), &self.device);
-        let embedded = self.embedding.clone().select(0, ids);
+    pub(super) fn hidden(&self, tokens: &[u32], rows: &Rows, adapters: &[Lora], train: bool) -> Tensor<2> {
+        let embedded = self.embedding.clone().select(0, ids(tokens, &self.device));
         let mut x = if train { Tensor::from_inner(embedded) } else { embedded };
         for (block, adapters) in self.blocks.iter().zip(adapters.chunks_exact(Linear::ALL.len())) {
-            x = self.block(x, block, adapters, row_lengths);
+            x = self.block(x, block, adapters, rows);
         }
         rms_norm(x, self.norm.clone(), self.config.rms_norm_epsilon as f32)
     }
 
-    fn block(&self, x: Tensor<2>, block: &Block, adapters: &[Lora], row_lengths: &[usize]) -> Tensor<2> {
+    fn block(&self, x: Tensor<2>, block: &Block, adapters: &[Lora], rows: &Rows) -> Tensor<2> {
         let ModelConfig { heads, kv_heads, head_dim, rms_norm_epsilon, .. } = self.config;
         let tokens = x.dims()[0];
         let epsilon = rms_norm_epsilon as f32;
@@ -115,14 +115,14 @@ impl Llama {
         };
         let turn = |x: Tensor<2>, heads: usize| {
             let (cos, sin) = self.rotary.clone();
-            rotary(x.reshape([tokens, heads, head_dim]), row_lengths, cos, sin)
+            rotary(x.reshape([tokens, heads, head_dim]), rows, cos, sin)
         };
 
         let normed = rms_norm(x.clone(), block.attention_norm.clone(), epsilon);
         let q = turn(linear(Linear::Q, normed.clone()), heads);
         let k = turn(linear(Linear::K, normed.clone()), kv_heads);
         let v = linear(Linear::V, normed).reshape([tokens, kv_heads, head_dim]);
-        let attended = causal_attention(q, k, v, row_lengths, 1.0 / (head_dim as f32).sqrt());
+        let attended = causal_attention(q, k, v, rows, 1.0 / (head_dim as f32).sqrt());
         let x = x + linear(Linear::O, attended.reshape([tokens, heads * head_dim]));
 
         let normed = rms_norm(x.clone(), block.feed_forward_norm.clone(), epsilon);
@@ -130,21 +130,26 @@ impl Llama {
         x + linear(Linear::Down, gated)
     }
 
-    /// The log-probability of each labelled token, in order.
+    /// The log-probability of each labelled token, in order, in f32.
     pub(super) fn log_probs(&self, hidden: Tensor<2>, targets: &[Option<u32>]) -> Tensor<1> {
         linear_log_probs(hidden, self.head.clone(), targets)
     }
 
-    /// Scores of every next token, `[tokens, vocabulary]`.
+    /// Scores of every next token, `[tokens, vocabulary]`, computed in the model's dtype, given in f32.
     pub(super) fn logits(&self, hidden: Tensor<2>) -> Tensor<2> {
-        hidden.matmul(self.head.clone().transpose())
+        let factor = |width| Tensor::zeros([0, width], (&self.device, DType::F32));
+        let (a, b) = (factor(self.config.hidden), factor(self.config.vocabulary));
+        // A head without adapters: the base product as the kernels make it, on every device.
+        let logits = multi_lora_linear(hidden, self.head.clone(), a, b, &LoraLanes::new(Vec::new()));
+        logits.cast(FloatDType::F32)
     }
 
     /// Bytes of the weights.
     pub(super) fn bytes(&self) -> u64 {
         let entries = |tensor: &Tensor<2>| tensor.dims().iter().product::<usize>();
         let linears: usize = self.blocks.iter().flat_map(|block| &block.linears).map(entries).sum();
+        let norms = (2 * self.blocks.len() + 1) * self.config.hidden;
         let tables = 1 + usize::from(!self.config.tied);
-        (4 * (linears + tables * entries(&self.embedding))) as u64
+        (self.dtype.bytes() * (linears + norms + tables * entries(&self.embedding))) as u64
     }
 }

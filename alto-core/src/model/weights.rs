@@ -70,6 +70,18 @@ impl ModelWeights {
         load.warn_of_unused(config.tied);
         Ok(weights)
     }
+
+    /// The weight that is farthest from zero.
+    pub fn largest(&self) -> f32 {
+        let of_blocks = self.blocks.iter().flat_map(|block| {
+            let BlockWeights { attention_norm, q, k, v, o, feed_forward_norm, gate, up, down } = block;
+            let linears = [q, k, v, o, gate, up, down].map(Matrix::data);
+            [attention_norm.as_slice(), feed_forward_norm].into_iter().chain(linears)
+        });
+        let tables = [&self.embedding].into_iter().chain(&self.head).map(Matrix::data);
+        let all = of_blocks.chain(tables).chain([self.norm.as_slice()]).flatten();
+        all.fold(0.0, |largest: f32, &weight| if weight.abs() > largest.abs() { weight } else { largest })
+    }
 }
 
 const HEAD: &str = "lm_head.weight";

@@ -8,7 +8,7 @@ use alto_core::data::{Dataset, Tokenizer};
 use alto_core::job::{AccumulationMode, AdamW, Decay, Job, Schedule};
 
 use super::setup::{ALL, Tenant, adapter_error, advance, alone, job, join, leave, losses, read, relative_error, rows};
-use super::setup::{recorded, testdata};
+use super::setup::{read_model, recorded, testdata};
 
 /// A job, and the micro-batches of the common run between which it takes part.
 struct Guest<'a> {
@@ -122,5 +122,5 @@ fn on_words_and_a_pretrained_model() {
     examples.sort_by_key(|example| example.tokens.len());
     let pick = |from: usize| Dataset::from_examples(examples[from..from + 10].to_vec()).expect("rows");
     let (short, middle, long) = (pick(0), pick(10), pick(20));
-    assert_as_if_alone(|| BurnBackend::read(&model).expect("a model"), &guests(&short, &middle, &long, 150));
+    assert_as_if_alone(|| read_model(&model), &guests(&short, &middle, &long, 150));
 }

@@ -10,7 +10,7 @@ use alto_core::testing::parity::Inspect;
 use serde_json::Value;
 
 use super::setup::{ALL, Tenant, bits, job, join, lane, losses, push_next, read, relative_error, rows, small};
-use super::setup::{some_rows, testdata, train, unlike_jobs};
+use super::setup::{read_model, some_rows, testdata, train, unlike_jobs};
 
 /// Minus the log-probability of the labelled tokens, from the scores of the whole vocabulary.
 fn loss_from_logits(backend: &mut BurnBackend, slot: Option<Slot>, rows: &[Example]) -> f64 {
@@ -74,7 +74,7 @@ fn the_pretrained_model_has_the_loss_that_transformers_measured() {
     let rows = &data.examples()[..64];
     let mut batch = Batch::default();
     batch.push(lane(None, 64, 1.0, false), rows);
-    let (sum, count) = evaluate(&mut BurnBackend::read(&dir).unwrap(), &batch)[0];
+    let (sum, count) = evaluate(&mut read_model(&dir), &batch)[0];
     let recorded: Value = serde_json::from_slice(&fs::read(testdata("quickstart/lora_check.json")).unwrap()).unwrap();
     let expected = recorded["runs"][0]["val"][0][1].as_f64().unwrap();
     let (found, longest) = (sum / count as f64, rows.iter().map(|row| row.tokens.len()).max());

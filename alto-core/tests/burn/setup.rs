@@ -10,8 +10,11 @@ use alto_core::burn::BurnBackend;
 use alto_core::data::Dataset;
 use alto_core::job::{AccumulationMode, AdamW, AdapterConfig, Decay, Job, Schedule};
 use alto_core::matrix::Matrix;
+use alto_core::model::{ModelConfig, ModelWeights};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+
+use super::device::device;
 
 /// All linear layers of a block.
 pub(crate) const ALL: [&str; 7] = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"];
@@ -26,7 +29,14 @@ pub(crate) fn testdata(path: &str) -> PathBuf {
 
 /// A backend with this recorded model: width 64, keys 32 wide, feed-forward 160 wide, 2 blocks, context 256.
 pub(crate) fn recorded(model: &str) -> BurnBackend {
-    BurnBackend::read(&testdata("oracle").join(model)).expect("a model in testdata")
+    read_model(&testdata("oracle").join(model))
+}
+
+/// A backend with the model in this directory, on the device under test.
+pub(crate) fn read_model(dir: &Path) -> BurnBackend {
+    let config = ModelConfig::read(dir).expect("a model in testdata");
+    let weights = ModelWeights::read(dir, &config).expect("a model in testdata");
+    BurnBackend::new(config, weights, &device())
 }
 
 /// A backend with the model that most tests take.

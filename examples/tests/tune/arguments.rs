@@ -20,6 +20,8 @@ fn arguments_that_are_missing_or_wrong_are_named() {
         (&["--val", "val.jsonl"], &["--train <FILE>"]),
         (&["--threads", "0"], &["--threads <N>", "0 is not in 1..=256"]),
         (&["--memory", "none"], &["--memory <GIB>", "expected a finite positive number of GiB"]),
+        (&["--device", "gpu"], &["--device <DEVICE>", "expected flex, cpu, wgpu, cuda or cuda:N"]),
+        (&["--dtype", "fp8"], &["--dtype <DTYPE>", "fp8 is no dtype, expected f32, f16 or bf16"]),
         (&["--modle", "model"], &["--modle"]),
     ] {
         let output = desk.command().args(arguments).output().unwrap();
@@ -30,4 +32,17 @@ fn arguments_that_are_missing_or_wrong_are_named() {
         }
     }
     assert_eq!(desk.listing(), before);
+}
+
+#[test]
+fn a_dtype_that_the_device_lacks_is_refused() {
+    let desk = Desk::new();
+    desk.refuses(&[("--dtype", "bf16")], &["Flex(Cpu) can't compute in bf16, only in f32"]);
+}
+
+#[cfg(not(feature = "cuda"))]
+#[test]
+fn a_device_that_was_not_built_in_is_refused() {
+    let desk = Desk::new();
+    desk.refuses(&[("--device", "cuda:1")], &["built without the device cuda", "--features cuda"]);
 }

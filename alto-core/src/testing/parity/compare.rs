@@ -10,6 +10,7 @@ use super::trace::{PaddedBatch, Trace};
 use crate::adapter::{Adapter, LoraPair};
 use crate::backend::{JobState, Slot};
 use crate::batch::{Batch, Example, Lane, Objective};
+use crate::dtype::Dtype;
 use crate::job::{AccumulationMode, Job};
 use crate::matrix::Matrix;
 use crate::peft;
@@ -54,6 +55,9 @@ pub struct Errors {
     pub steps: usize,
     /// Steps of the case; more than were compared if the run is chaotic.
     pub steps_recorded: usize,
+    /// The largest that the case accepts: [`TOLERANCE`], or of a model of 16 bits three times the reference's own
+    /// distance from f32.
+    pub tolerance: Tolerance,
 }
 
 impl Errors {
@@ -71,7 +75,7 @@ impl Errors {
 
 impl fmt::Display for Errors {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { loss, evaluation, grad_norm, gradient, logits, adapter, steps, steps_recorded } = self;
+        let Self { loss, evaluation, grad_norm, gradient, logits, adapter, steps, steps_recorded, .. } = self;
         write!(
             f,
             "loss {loss:.1e}  eval {evaluation:.1e}  norm {grad_norm:.1e}  grad {gradient:.1e}  logits {logits:.1e}"
@@ -107,10 +111,10 @@ const WIDEST_GAP: f64 = 100.0;
 /// Where one number of theirs is off, the trace is wrong, not the run chaotic. So there are no gaps in runs that end
 /// together, none before the first update, and none at a step where either would be over [`WIDEST_GAP`].
 fn gaps(trace: &Trace, step: usize) -> [f64; 2] {
-    if step == 0 || trace.final_maxdiff_f32_f64 <= TOLERANCE.adapter {
+    let (single, Some(double)) = (&trace.f32, &trace.f64) else { return [0.0; 2] };
+    if step == 0 || trace.dtype != Dtype::F32 || trace.final_maxdiff_f32_f64 <= TOLERANCE.adapter {
         return [0.0; 2];
     }
-    let (single, double) = (&trace.f32, &trace.f64);
     let loss = relative(single.loss[step], double.loss[step]);
     let norm = relative(single.grad_norm[step], double.grad_norm[step]);
     // Written so that NaN is too wide.
@@ -138,6 +142,7 @@ pub(super) fn replay(backend: &mut dyn Inspect, case: &Path, trace: &Trace) -> R
         adapter: None,
         steps,
         steps_recorded: trace.train.len(),
+        tolerance: trace.tolerance(),
     };
     // What the gradient left in the accumulator goes with the slot.
     let state = backend.detach(slot)?;

@@ -4,6 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use crate::backend::BackendError;
+use crate::dtype::Dtype;
 use crate::peft::PeftError;
 use crate::tensor_file::TensorFileError;
 
@@ -68,6 +69,20 @@ pub enum ParityError {
         row: usize,
         /// What is wrong.
         problem: RowProblem,
+    },
+    /// A reference whose own 16 bits are so far from its f32 that anything would pass.
+    #[error("{path}: {what} in {dtype} is {found} from that in f32, expected at most {most}")]
+    Reference {
+        /// The file.
+        path: PathBuf,
+        /// Which numbers.
+        what: &'static str,
+        /// The reference's dtype.
+        dtype: Dtype,
+        /// How far they are apart.
+        found: f64,
+        /// The most that says anything.
+        most: f64,
     },
     /// A recorded tensor that has no counterpart.
     #[error("{path} has no tensor {tensor}")]
