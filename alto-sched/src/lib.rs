@@ -1,10 +1,43 @@
 //! What trains where and when.
 //!
 //! This crate decides and computes nothing else: every function here is pure, takes what is free, what waits and
-//! what each job needs, and answers with indices into what it was given. Nothing in it knows of models, adapters or
-//! devices, so a trainer that shares nothing else with this workspace can use it.
+//! what each of it needs, and answers with indices into what it was given. Nothing in it knows of models, adapters or
+//! devices, so a trainer that shares nothing else with this workspace can use it. It has two halves, which share
+//! nothing but this page.
 //!
-//! Within one task, on one device:
+//! # Between tasks, on a cluster
+//! A [`Scheduler`] looks at a [`Snapshot`] (the [`Cluster`], what is [`Running`], the [`Task`]s that wait) and makes a
+//! [`Plan`], which [`Plan::check`] tries to refute from the snapshot alone. Each plan says how far from the least
+//! makespan it may be.
+//! - [`Makespan`] is the one to use: the last task ends as early as it can be made to.
+//! - [`FirstComeFirstServed`], [`Backfill`], [`ShortestFirst`] and [`LongestFirst`] look at each task once.
+//!
+//! Replanning is the same call on a later snapshot, with the last plan's placements as [`Snapshot::previous`].
+//!
+//! ```
+//! use alto_sched::{Choice, Cluster, Makespan, Running, Scheduler, Snapshot, Task};
+//!
+//! // 16 H100 in two machines and 4 A100, of which one machine is half taken for ten more minutes.
+//! let cluster = Cluster::default().with("H100", 16, 8).with("A100", 4, 4);
+//! let running = vec![Running { name: "earlier".into(), devices: vec![0, 1, 2, 3], until: 600.0 }];
+//! let on = |kind: &str, width, duration| Choice { kind: Some(kind.into()), width, duration, memory: 0 };
+//! let task = |name: &str, options| Task { name: name.into(), release: 0.0, weight: 1.0, options };
+//! let waiting = vec![
+//!     task("70B", vec![on("H100", 8, 1800.0)]),
+//!     task("32B", vec![on("H100", 4, 1500.0), on("H100", 8, 900.0)]),
+//!     task("8B", vec![on("H100", 1, 700.0), on("A100", 1, 1400.0)]),
+//! ];
+//! let snapshot = Snapshot { cluster, running, waiting, ..Snapshot::default() };
+//! let plan = Makespan::default().plan(&snapshot)?;
+//! plan.check(&snapshot)?;
+//! assert_eq!((plan.makespan, plan.proven), (1800.0, true));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! With the feature `exact`, [`Makespan`] also asks a constraint-programming engine (Pumpkin, in pure Rust), which
+//! proves some plans optimal that branch and bound can't.
+//!
+//! # Within one task, on one device
 //! - [`MemoryModel`] learns from a short profile how many bytes a batch takes, and keeps its largest error as margin;
 //! - [`admit`] picks which waiting jobs begin: the largest batch size first, while it fits;
 //! - [`backfill`] picks who takes the place of jobs that ended: first a waiting job of the same batch size, then any
@@ -37,9 +70,15 @@
 //! ```
 #![forbid(unsafe_code)]
 
-mod admission;
-mod least_squares;
-mod memory;
+mod cluster;
+mod device;
 
-pub use admission::{AdmissionError, Need, Room, admit, backfill, check};
-pub use memory::{Coefficients, FitError, Load, MEMORY_MODEL_VERSION, MemoryModel, MemorySample, ModelError};
+pub use cluster::{
+    Backfill, CheckError, Choice, Cluster, FirstComeFirstServed, Holder, Instance, InstanceError, InstanceOption,
+    InstanceTask, LongestFirst, Makespan, Node, PLAN_VERSION, Placement, Plan, PlanError, PlanFileError, Refused,
+    Running, RunningFault, Scheduler, Second, ShortestFirst, Snapshot, Task, TaskFault,
+};
+pub use device::{
+    AdmissionError, Coefficients, FitError, Load, MEMORY_MODEL_VERSION, MemoryModel, MemorySample, ModelError, Need,
+    Room, admit, backfill, check,
+};

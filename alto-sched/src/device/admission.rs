@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::memory::{Load, MemoryModel};
+use super::memory::{Load, MemoryModel};
 
 /// What one job takes while it trains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

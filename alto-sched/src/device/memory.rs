@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::least_squares::non_negative;
+use super::least_squares::non_negative;
 
 /// What a step puts on a device: the jobs attached, and the rows it computes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]

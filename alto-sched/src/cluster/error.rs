@@ -1,0 +1,176 @@
+//! Why there is no plan.
+
+use serde::{Deserialize, Serialize};
+
+use super::plan::PLAN_VERSION;
+use super::time::{LATEST, seconds};
+
+/// Why a snapshot can't be planned.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PlanError {
+    /// A waiting task that can't be placed. With [`skip_bad`](super::snapshot::Snapshot::skip_bad) the others can.
+    #[error("task {task} ({name:?}) {fault}")]
+    Task {
+        /// Its index in `waiting`.
+        task: usize,
+        /// Its name.
+        name: String,
+        /// What is wrong with it.
+        fault: TaskFault,
+    },
+    /// A running task that can't be.
+    #[error("running task {running} ({name:?}) {fault}")]
+    Running {
+        /// Its index in `running`.
+        running: usize,
+        /// Its name.
+        name: String,
+        /// What is wrong with it.
+        fault: RunningFault,
+    },
+    /// A device that is in the cluster twice.
+    #[error("device {device} is listed twice, in node {first} and in node {second}")]
+    DeviceTwice {
+        /// Its number.
+        device: u32,
+        /// Index of the first node that lists it.
+        first: usize,
+        /// Index of the second, or the same.
+        second: usize,
+    },
+    /// A present that is no time.
+    #[error("now is {now} s, expected 0 to {:.0} s", seconds(LATEST))]
+    BadNow {
+        /// As given.
+        now: f64,
+    },
+    /// An earlier plan for another number of tasks.
+    #[error("the previous plan has {found} placements for {expected} waiting tasks")]
+    PreviousLength {
+        /// How many there are.
+        found: usize,
+        /// How many tasks wait.
+        expected: usize,
+    },
+    /// Durations whose sum passes what can be counted.
+    #[error("with task {task} ({name:?}) the durations add up to more microseconds than can be counted")]
+    Overflow {
+        /// The task with which they do.
+        task: usize,
+        /// Its name.
+        name: String,
+    },
+    /// A plan that would run past the latest time there is.
+    #[error("task {task} ({name:?}) would end {:.0} s or more from now, past the latest time of {:.0} s", seconds(*end), seconds(LATEST))]
+    TooLate {
+        /// The task that ends last.
+        task: usize,
+        /// Its name.
+        name: String,
+        /// Microseconds from now to its end.
+        end: u64,
+    },
+}
+
+/// What is wrong with a waiting task.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, thiserror::Error)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+#[non_exhaustive]
+pub enum TaskFault {
+    /// No way to run it.
+    #[error("has no option, expected at least 1")]
+    NoOption,
+    /// A duration that isn't over 0, or is no number, or too long.
+    #[error("has a duration of {} s in option {option}, expected over 0 and at most {:.0} s", shown(*duration), seconds(LATEST))]
+    BadDuration {
+        /// Index of the option.
+        option: usize,
+        /// In seconds; `None` where it was no finite number.
+        duration: Option<f64>,
+    },
+    /// A release that is negative, or no number, or too late.
+    #[error("has a release at {} s, expected 0 to {:.0} s", shown(*release), seconds(LATEST))]
+    BadRelease {
+        /// In seconds; `None` where it was no finite number.
+        release: Option<f64>,
+    },
+    /// A weight that is negative or no number.
+    #[error("has a weight of {}, expected a finite number of at least 0", shown(*weight))]
+    BadWeight {
+        /// As given; `None` where it was no finite number.
+        weight: Option<f64>,
+    },
+    /// No devices at all.
+    #[error("needs 0 devices in option {option}, expected at least 1")]
+    NoDevices {
+        /// Index of the option.
+        option: usize,
+    },
+    /// A kind that no node has.
+    #[error("needs devices of kind {kind:?} in option {option}, which no node of the cluster has")]
+    UnknownKind {
+        /// Index of the option.
+        option: usize,
+        /// The kind.
+        kind: String,
+    },
+    /// No option that some node has the devices for. The numbers are of the option that misses the fewest devices.
+    #[error(
+        "needs {width} devices with {memory} bytes each on one node in option {option}, \
+         but at most {most} of its kind have that"
+    )]
+    NeverFits {
+        /// Index of the option.
+        option: usize,
+        /// Devices that it takes.
+        width: u32,
+        /// Bytes on each.
+        memory: u64,
+        /// The most such devices that a node has.
+        most: u32,
+    },
+}
+
+/// A number as it is shown, and stored: JSON has no infinity.
+fn shown(value: Option<f64>) -> String {
+    value.map_or_else(|| "no finite number of".to_owned(), |value| value.to_string())
+}
+
+/// What is wrong with a running task.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RunningFault {
+    /// A device that isn't in the cluster.
+    #[error("holds device {device}, which no node of the cluster has")]
+    UnknownDevice {
+        /// Its number.
+        device: u32,
+    },
+    /// A device that a running task holds already, another or the same.
+    #[error("holds device {device}, which running task {other} holds already")]
+    DeviceTwice {
+        /// Its number.
+        device: u32,
+        /// Index of the one that holds it.
+        other: usize,
+    },
+    /// An end that is no time.
+    #[error("is expected to end at {until} s, expected 0 to {:.0} s", seconds(LATEST))]
+    BadEnd {
+        /// As given.
+        until: f64,
+    },
+}
+
+/// Why a file holds no plan.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PlanFileError {
+    /// A file of another version.
+    #[error("the plan has version {found}, expected {PLAN_VERSION}")]
+    UnknownVersion {
+        /// Its version.
+        found: u32,
+    },
+}
