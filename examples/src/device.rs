@@ -69,7 +69,7 @@ fn missing(feature: &str) -> String {
 
 /// Opens a device and computes on it; whatever panics where a device or its driver is missing becomes an error.
 #[cfg_attr(
-    not(any(feature = "cpu", feature = "cuda", feature = "wgpu")),
+    not(any(test, feature = "cpu", feature = "cuda", feature = "wgpu")),
     expect(dead_code, reason = "Flex is always there")
 )]
 fn probed(name: &str, open: impl FnOnce() -> Device) -> Result<Device, String> {
