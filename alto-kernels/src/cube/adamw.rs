@@ -24,6 +24,8 @@ use crate::adamw::{AdamWExtension, AdamWGroup};
 
 /// Entries that a cube takes at a time.
 const CHUNK: usize = 8192;
+/// Entries that a unit adds up before it adds them to the others.
+const STRETCH: usize = 64;
 /// Words of a chunk in its table.
 const CHUNK_WORDS: usize = 4;
 /// Words of a group in its table.
@@ -62,9 +64,14 @@ pub(super) fn measure(
         let top = max(top, &mut marks, units);
         let mut squares_here = 0.0f32;
         if is_usable(top) {
-            for i in range_stepped(first + unit, end, units) {
-                let relative = gradient[i] / f32::reinterpret(top);
-                squares_here += relative * relative;
+            // A stretch at a time: where there are few units, one long sum would lose digits.
+            for start in range_stepped(first + unit, end, units * STRETCH) {
+                let mut stretch = f32::new(0.0f32);
+                for i in range_stepped(start, end.min(start + units * STRETCH), units) {
+                    let relative = gradient[i] / f32::reinterpret(top);
+                    stretch += relative * relative;
+                }
+                squares_here += stretch;
             }
         }
         let squares_here = sum(squares_here, &mut scratch, units);
