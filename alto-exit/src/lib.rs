@@ -90,26 +90,18 @@
 #![forbid(unsafe_code)]
 
 mod any_float;
-mod any_of;
 mod curve;
-mod diverging;
-mod loss_aware;
-mod never;
-mod overfitting;
+mod policies;
 mod policy;
+mod policy_file;
 mod reason;
 mod setting;
 mod smoothed;
-mod underperforming;
 
-pub use any_of::AnyOf;
 pub use curve::{Curve, End, EvaluationPoint, TrainPoint};
-pub use diverging::Diverging;
-pub use loss_aware::LossAware;
-pub use never::Never;
-pub use overfitting::Overfitting;
+pub use policies::{AnyOf, Diverging, LossAware, Never, Overfitting, Underperforming};
 pub use policy::{ExitPolicy, Verdict};
+pub use policy_file::{POLICY_VERSION, Policy, PolicyFile};
 pub use reason::{Reason, Series};
 pub use setting::SettingError;
 pub use smoothed::Smoothed;
-pub use underperforming::Underperforming;

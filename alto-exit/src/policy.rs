@@ -35,6 +35,13 @@ pub trait ExitPolicy: Debug + Send + Sync {
     /// May panic if `job` is not an index of `cohort`; never for what the curves hold.
     fn judge(&self, job: usize, cohort: &[Curve]) -> Verdict;
 
+    /// [`judge`](Self::judge) for each of these jobs, in their order, all by the same curves.
+    ///
+    /// A policy that compares jobs can rank them once for all; what it answers is what `judge` answers, job by job.
+    fn judge_all(&self, jobs: &[usize], cohort: &[Curve]) -> Vec<Verdict> {
+        jobs.iter().map(|&job| self.judge(job, cohort)).collect()
+    }
+
     /// Checks the settings; a policy whose settings fail here keeps every job.
     ///
     /// # Errors
@@ -64,6 +71,10 @@ impl<P: ExitPolicy + ?Sized> ExitPolicy for &P {
         (**self).judge(job, cohort)
     }
 
+    fn judge_all(&self, jobs: &[usize], cohort: &[Curve]) -> Vec<Verdict> {
+        (**self).judge_all(jobs, cohort)
+    }
+
     fn check(&self) -> Result<(), SettingError> {
         (**self).check()
     }
@@ -78,6 +89,10 @@ impl<P: ExitPolicy + ?Sized> ExitPolicy for Box<P> {
         (**self).judge(job, cohort)
     }
 
+    fn judge_all(&self, jobs: &[usize], cohort: &[Curve]) -> Vec<Verdict> {
+        (**self).judge_all(jobs, cohort)
+    }
+
     fn check(&self) -> Result<(), SettingError> {
         (**self).check()
     }
@@ -90,6 +105,10 @@ impl<P: ExitPolicy + ?Sized> ExitPolicy for Arc<P> {
 
     fn judge(&self, job: usize, cohort: &[Curve]) -> Verdict {
         (**self).judge(job, cohort)
+    }
+
+    fn judge_all(&self, jobs: &[usize], cohort: &[Curve]) -> Vec<Verdict> {
+        (**self).judge_all(jobs, cohort)
     }
 
     fn check(&self) -> Result<(), SettingError> {

@@ -219,8 +219,9 @@ impl<'a> Sweep<'a> {
             };
             let record = members.into_iter().filter_map(at_rung).collect();
             let (mut kept, mut exits) = (vec![], vec![]);
-            for job in judged {
-                match self.policy.judge(job, &self.curves) {
+            let verdicts = self.policy.judge_all(&judged, &self.curves);
+            for (job, verdict) in judged.into_iter().zip(verdicts) {
+                match verdict {
                     Verdict::Keep => kept.push(job),
                     Verdict::Exit(reason) => exits.push((job, reason)),
                 }

@@ -2,13 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::any_of::first_exit;
+use super::any_of;
+use super::diverging::Diverging;
+use super::overfitting::Overfitting;
+use super::underperforming::Underperforming;
 use crate::curve::Curve;
-use crate::diverging::Diverging;
-use crate::overfitting::Overfitting;
 use crate::policy::{ExitPolicy, Verdict};
 use crate::setting::SettingError;
-use crate::underperforming::Underperforming;
 
 /// Ends a job that diverges, overfits or lags behind; the default has the paper's numbers.
 ///
@@ -38,7 +38,11 @@ impl ExitPolicy for LossAware {
     }
 
     fn judge(&self, job: usize, cohort: &[Curve]) -> Verdict {
-        first_exit(self.parts(), job, cohort)
+        any_of::first_exit(self.parts().into_iter(), job, cohort)
+    }
+
+    fn judge_all(&self, jobs: &[usize], cohort: &[Curve]) -> Vec<Verdict> {
+        any_of::first_exits(self.parts().into_iter(), jobs, cohort)
     }
 
     fn check(&self) -> Result<(), SettingError> {
