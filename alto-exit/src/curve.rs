@@ -95,12 +95,38 @@ impl Curve {
     }
 
     /// The evaluation at a progress mark: the first one at or past it, after the first step.
+    ///
+    /// It is searched by halves. Where progress isn't in order, it is one at or past the mark that the halving comes
+    /// upon, or none.
     pub fn at_mark(&self, mark: f64) -> Option<&EvaluationPoint> {
-        self.trained().find(|evaluation| evaluation.progress >= mark)
+        let is_there = |evaluation: &EvaluationPoint| evaluation.step > 0 && evaluation.progress >= mark;
+        let first = self.evaluations.partition_point(|evaluation| !is_there(evaluation));
+        self.evaluations.get(first).filter(|evaluation| is_there(evaluation))
     }
 
     /// The evaluations after the first step, in order.
-    pub fn trained(&self) -> impl Iterator<Item = &EvaluationPoint> {
+    pub fn trained(&self) -> impl DoubleEndedIterator<Item = &EvaluationPoint> {
         self.evaluations.iter().filter(|evaluation| evaluation.step > 0)
+    }
+
+    /// The latest evaluation; `None` where it is one before the first step.
+    pub(crate) fn latest(&self) -> Option<&EvaluationPoint> {
+        self.evaluations.last().filter(|evaluation| evaluation.step > 0)
+    }
+
+    /// Whether the latest evaluation is the one at the mark.
+    pub(crate) fn stands_at(&self, mark: f64) -> bool {
+        let mut latest_first = self.evaluations.iter().rev();
+        let mut is_past = || latest_first.next().is_some_and(|at| at.step > 0 && at.progress >= mark);
+        is_past() && !is_past()
+    }
+
+    /// The curve as it was before its latest evaluation, while it ran; `false` where none is left after the first step.
+    pub(crate) fn forget_latest(&mut self) -> bool {
+        self.evaluations.pop();
+        let Some(until) = self.latest().map(|latest| latest.step) else { return false };
+        self.train.retain(|point| point.step <= until);
+        self.end = None;
+        true
     }
 }

@@ -91,17 +91,23 @@
 
 mod any_float;
 mod curve;
+mod halving;
 mod policies;
 mod policy;
 mod policy_file;
+mod power_law;
+mod ranking;
 mod reason;
 mod setting;
 mod smoothed;
 
 pub use curve::{Curve, End, EvaluationPoint, TrainPoint};
-pub use policies::{AnyOf, Diverging, LossAware, Never, Overfitting, Underperforming};
+pub use policies::{
+    AnyOf, Asha, AtLeastPeers, Diverging, Extrapolation, Hyperband, LossAware, MedianStopping, Never, NotBefore,
+    Overfitting, Patience, Patient, SuccessiveHalving, Underperforming, WorseThanUntrained,
+};
 pub use policy::{ExitPolicy, Verdict};
 pub use policy_file::{POLICY_VERSION, Policy, PolicyFile};
-pub use reason::{Reason, Series};
+pub use reason::{Reason, Series, Standing};
 pub use setting::SettingError;
 pub use smoothed::Smoothed;

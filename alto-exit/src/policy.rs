@@ -62,6 +62,22 @@ pub enum Verdict {
     Exit(Reason),
 }
 
+/// The policy's verdicts on those of the jobs that are asked about; the others go on.
+pub(crate) fn judge_some(
+    policy: &dyn ExitPolicy,
+    jobs: &[usize],
+    cohort: &[Curve],
+    is_asked: impl Fn(usize) -> bool,
+) -> Vec<Verdict> {
+    let (places, asked): (Vec<usize>, Vec<usize>) =
+        jobs.iter().copied().enumerate().filter(|&(_, job)| is_asked(job)).unzip();
+    let mut verdicts = vec![Verdict::Keep; jobs.len()];
+    for (place, verdict) in places.into_iter().zip(policy.judge_all(&asked, cohort)) {
+        verdicts[place] = verdict;
+    }
+    verdicts
+}
+
 impl<P: ExitPolicy + ?Sized> ExitPolicy for &P {
     fn rungs(&self, job: usize) -> Vec<f64> {
         (**self).rungs(job)

@@ -4,7 +4,10 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::curve::Curve;
 use crate::policies::any_of;
-use crate::policies::{Diverging, LossAware, Never, Overfitting, Underperforming};
+use crate::policies::{
+    Asha, AtLeastPeers, Diverging, Extrapolation, Hyperband, LossAware, MedianStopping, Never, NotBefore, Overfitting,
+    Patience, Patient, SuccessiveHalving, Underperforming, WorseThanUntrained,
+};
 use crate::policy::{ExitPolicy, Verdict};
 use crate::setting::SettingError;
 
@@ -62,6 +65,26 @@ pub enum Policy {
     Underperforming(Underperforming),
     /// [`LossAware`].
     LossAware(LossAware),
+    /// [`WorseThanUntrained`].
+    WorseThanUntrained(WorseThanUntrained),
+    /// [`Patience`], with its criterion: `{"patience": {"rising": {"strips": 2}}}`.
+    Patience(Patience),
+    /// [`MedianStopping`].
+    MedianStopping(MedianStopping),
+    /// [`SuccessiveHalving`].
+    SuccessiveHalving(SuccessiveHalving),
+    /// [`Hyperband`].
+    Hyperband(Hyperband),
+    /// [`Asha`].
+    Asha(Asha),
+    /// [`Extrapolation`].
+    Extrapolation(Extrapolation),
+    /// [`Patient`], around any of these.
+    Patient(Box<Patient<Policy>>),
+    /// [`NotBefore`], around any of these.
+    NotBefore(Box<NotBefore<Policy>>),
+    /// [`AtLeastPeers`], around any of these.
+    AtLeastPeers(Box<AtLeastPeers<Policy>>),
     /// The first of several that speaks, as [`AnyOf`](crate::AnyOf).
     AnyOf(Vec<Policy>),
 }
@@ -75,6 +98,16 @@ impl Policy {
             Self::Overfitting(policy) => question(policy),
             Self::Underperforming(policy) => question(policy),
             Self::LossAware(policy) => question(policy),
+            Self::WorseThanUntrained(policy) => question(policy),
+            Self::Patience(policy) => question(policy),
+            Self::MedianStopping(policy) => question(policy),
+            Self::SuccessiveHalving(policy) => question(policy),
+            Self::Hyperband(policy) => question(policy),
+            Self::Asha(policy) => question(policy),
+            Self::Extrapolation(policy) => question(policy),
+            Self::Patient(policy) => question(policy),
+            Self::NotBefore(policy) => question(policy),
+            Self::AtLeastPeers(policy) => question(policy),
             Self::AnyOf(policies) => question(&Parts(policies)),
         }
     }

@@ -1,7 +1,8 @@
 //! Why a policy ends a job, with the numbers that it was decided by.
 
+mod sentence;
+
 use std::collections::BTreeMap;
-use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
@@ -78,6 +79,132 @@ pub enum Reason {
         #[serde(with = "any_float")]
         cut: f64,
     },
+    /// The validation loss stays above that of the untrained adapter
+    /// ([`WorseThanUntrained`](crate::WorseThanUntrained)).
+    WorseThanUntrained {
+        /// Where it was decided.
+        step: u64,
+        /// Validation loss.
+        #[serde(with = "any_float")]
+        loss: f64,
+        /// Validation loss at step 0.
+        #[serde(with = "any_float")]
+        untrained: f64,
+        /// Share of the untrained loss by which it was exceeded at least.
+        margin: f64,
+        /// Evaluations in a row.
+        patience: usize,
+    },
+    /// No evaluation of late has improved on the ones before ([`Patience::Stalled`](crate::Patience::Stalled)).
+    Stalled {
+        /// Where it was decided.
+        step: u64,
+        /// Lowest validation loss before these evaluations.
+        #[serde(with = "any_float")]
+        best: f64,
+        /// Lowest validation loss among them; infinite where none is finite.
+        #[serde(with = "any_float")]
+        since: f64,
+        /// Share of the best loss that was to be gained.
+        gain: f64,
+        /// How many evaluations.
+        evaluations: usize,
+    },
+    /// The validation loss is too far above its lowest
+    /// ([`Patience::GeneralizationLoss`](crate::Patience::GeneralizationLoss)).
+    GeneralizationLoss {
+        /// Where it was decided.
+        step: u64,
+        /// Validation loss.
+        #[serde(with = "any_float")]
+        loss: f64,
+        /// Lowest validation loss so far.
+        #[serde(with = "any_float")]
+        best: f64,
+        /// `100 * (loss / best - 1)`.
+        #[serde(with = "any_float")]
+        percent: f64,
+        /// What it exceeded.
+        alpha: f64,
+    },
+    /// More is lost in generalization than training still gains ([`Patience::Quotient`](crate::Patience::Quotient)).
+    Quotient {
+        /// Where it was decided.
+        step: u64,
+        /// Generalization loss, in percent of the lowest validation loss.
+        #[serde(with = "any_float")]
+        percent: f64,
+        /// By how much the mean training loss of the strip is above its lowest, in per mille of that.
+        #[serde(with = "any_float")]
+        per_mille: f64,
+        /// `percent / per_mille`.
+        #[serde(with = "any_float")]
+        quotient: f64,
+        /// What it exceeded.
+        alpha: f64,
+        /// Evaluations in a strip.
+        strip: usize,
+    },
+    /// The validation loss was higher at the end of each strip than at the end of the one before
+    /// ([`Patience::Rising`](crate::Patience::Rising)).
+    Rising {
+        /// Where it was decided.
+        step: u64,
+        /// Validation loss before the first of these strips.
+        #[serde(with = "any_float")]
+        from: f64,
+        /// Validation loss now.
+        #[serde(with = "any_float")]
+        to: f64,
+        /// Strips in a row.
+        strips: usize,
+        /// Evaluations in a strip.
+        strip: usize,
+    },
+    /// The best loss is above the median of what the others averaged ([`MedianStopping`](crate::MedianStopping)).
+    MedianStopping {
+        /// Where it was decided.
+        step: u64,
+        /// Progress at which the jobs are compared.
+        progress: f64,
+        /// The job's lowest validation loss so far; infinite where none is finite.
+        #[serde(with = "any_float")]
+        best: f64,
+        /// Median of the others' mean validation losses up to this progress.
+        #[serde(with = "any_float")]
+        median: f64,
+        /// How many others.
+        peers: usize,
+    },
+    /// Too many others that came as far were better ([`SuccessiveHalving`](crate::SuccessiveHalving)).
+    SuccessiveHalving(Standing),
+    /// Too many others of its bracket were better ([`Hyperband`](crate::Hyperband)).
+    Hyperband {
+        /// The job's bracket: 0 for the one that halves first.
+        bracket: usize,
+        /// Its place there.
+        standing: Standing,
+    },
+    /// Too many of those who came as far before it were better ([`Asha`](crate::Asha)).
+    Asha(Standing),
+    /// Its curve, drawn out, hardly reaches the best loss there is ([`Extrapolation`](crate::Extrapolation)).
+    Extrapolation {
+        /// Where it was decided.
+        step: u64,
+        /// Validation loss that is expected at the end of the budget.
+        #[serde(with = "any_float")]
+        expected: f64,
+        /// Lowest validation loss that any job has reached.
+        #[serde(with = "any_float")]
+        target: f64,
+        /// Chance to get under the target.
+        #[serde(with = "any_float")]
+        chance: f64,
+        /// What the chance is under.
+        bound: f64,
+        /// Evaluations that the curve was fitted to.
+        evaluations: usize,
+    },
     /// What another policy found.
     Custom {
         /// The policy's name.
@@ -98,64 +225,46 @@ pub enum Series {
     Validation,
 }
 
-impl fmt::Display for Series {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Training => "training",
-            Self::Validation => "validation",
-        })
-    }
+/// A job's place among others at a progress mark where only some of them stay.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Standing {
+    /// Optimizer steps done at the evaluation that is compared.
+    pub step: u64,
+    /// Progress at which the jobs are compared.
+    pub mark: f64,
+    /// The job's place at the mark: 1 for the lowest validation loss.
+    pub place: usize,
+    /// How many are compared.
+    pub of: usize,
+    /// How many of them stay.
+    pub kept: usize,
+    /// The job's validation loss at the mark, in nats per token.
+    #[serde(with = "any_float")]
+    pub loss: f64,
+    /// The worst loss at the mark that stays.
+    #[serde(with = "any_float")]
+    pub cut: f64,
 }
 
-impl fmt::Display for Reason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl Reason {
+    /// One or two words for it, by which exits are counted; that of [`Custom`](Self::Custom) is its policy's name.
+    pub fn word(&self) -> &str {
         match self {
-            Self::Diverging { step, train_slope, validation_slope, threshold, window, patience } => write!(
-                f,
-                "diverging at step {step}: over {window} evaluations the training loss rises by {} and the validation \
-                 loss by {} per evaluation, both at least {threshold}, {patience} times in a row",
-                Short(*train_slope),
-                Short(*validation_slope),
-            ),
-            Self::NotFinite { step, series, loss } => {
-                write!(f, "not finite at step {step}: the {series} loss is {loss}")
-            }
-            Self::Overfitting { step, gap, threshold, patience, train, validation } => write!(
-                f,
-                "overfitting at step {step}: validation loss {} against training loss {} is a gap of {}, over {threshold}, \
-                 {patience} evaluations in a row",
-                Short(*validation),
-                Short(*train),
-                Short(*gap),
-            ),
-            Self::Underperforming { step, mark, place, of, kept, loss, cut } => write!(
-                f,
-                "underperforming at step {step}: place {place} of {of} at progress {mark} with loss {}, but only the \
-                 best {kept} stay, up to {}",
-                Short(*loss),
-                Short(*cut),
-            ),
-            Self::Custom { policy, numbers } => {
-                f.write_str(policy)?;
-                for (i, (name, number)) in numbers.iter().enumerate() {
-                    write!(f, "{}{name} = {}", if i == 0 { ": " } else { ", " }, Short(*number))?;
-                }
-                Ok(())
-            }
-        }
-    }
-}
-
-/// Four decimals where they tell something, else scientific: an exploded loss may be 1e30.
-struct Short(f64);
-
-impl fmt::Display for Short {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let size = self.0.abs();
-        if size != 0.0 && size.is_finite() && !(1e-3..1e6).contains(&size) {
-            write!(f, "{:.3e}", self.0)
-        } else {
-            write!(f, "{:.4}", self.0)
+            Self::Diverging { .. } | Self::NotFinite { .. } => "diverging",
+            Self::Overfitting { .. } => "overfitting",
+            Self::Underperforming { .. } => "underperforming",
+            Self::WorseThanUntrained { .. } => "worse than untrained",
+            Self::Stalled { .. } => "stalled",
+            Self::GeneralizationLoss { .. } => "generalization loss",
+            Self::Quotient { .. } => "quotient",
+            Self::Rising { .. } => "rising",
+            Self::MedianStopping { .. } => "median stopping",
+            Self::SuccessiveHalving(_) => "successive halving",
+            Self::Hyperband { .. } => "hyperband",
+            Self::Asha(_) => "asha",
+            Self::Extrapolation { .. } => "extrapolation",
+            Self::Custom { policy, .. } => policy,
         }
     }
 }

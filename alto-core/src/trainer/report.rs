@@ -171,15 +171,11 @@ impl Ended {
         }
     }
 
-    /// One word for how it ended; a policy's own reason is named by that policy.
+    /// A word or two for how it ended; a policy's own reason is named by that policy.
     pub fn word(&self) -> &str {
         match self {
             Self::Finished => "finished",
-            Self::Exited(Reason::Diverging { .. } | Reason::NotFinite { .. }) => "diverging",
-            Self::Exited(Reason::Overfitting { .. }) => "overfitting",
-            Self::Exited(Reason::Underperforming { .. }) => "underperforming",
-            Self::Exited(Reason::Custom { policy, .. }) => policy,
-            Self::Exited(_) => "exited",
+            Self::Exited(reason) => reason.word(),
             Self::Quarantined { .. } => "quarantined",
             Self::Unfinished => "unfinished",
         }

@@ -8,7 +8,7 @@ use super::overfitting::Overfitting;
 use super::underperforming::Underperforming;
 use crate::curve::Curve;
 use crate::policy::{ExitPolicy, Verdict};
-use crate::setting::SettingError;
+use crate::setting::{SettingError, checked};
 
 /// Ends a job that diverges, overfits or lags behind; the default has the paper's numbers.
 ///
@@ -16,7 +16,7 @@ use crate::setting::SettingError;
 ///
 /// Source: ALTO (arXiv:2604.05426).
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(remote = "Self", default, deny_unknown_fields)]
 pub struct LossAware {
     /// Both losses rise, or one is not finite.
     pub diverging: Diverging,
@@ -25,6 +25,8 @@ pub struct LossAware {
     /// Others are better at the warm-up rung.
     pub underperforming: Underperforming,
 }
+
+checked!(LossAware, "loss_aware");
 
 impl LossAware {
     fn parts(&self) -> [&dyn ExitPolicy; 3] {

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::curve::Curve;
 use crate::policy::{ExitPolicy, Verdict};
 use crate::reason::Reason;
-use crate::setting::{SettingError, Settings};
+use crate::setting::{SettingError, Settings, checked};
 use crate::smoothed::Smoothed;
 
 /// Ends a job when its validation loss lies more than a share above its smoothed training loss, `patience` evaluations
@@ -19,7 +19,7 @@ use crate::smoothed::Smoothed;
 /// Source: ALTO (arXiv:2604.05426), whose algorithm tests the gap alone and whose text says that the validation loss
 /// rises; the moving average's factor is ours, since the paper gives none.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(try_from = "Unchecked")]
+#[serde(remote = "Self", default, deny_unknown_fields)]
 pub struct Overfitting {
     /// What the gap must exceed.
     pub threshold: f64,
@@ -30,6 +30,8 @@ pub struct Overfitting {
     /// Weight of the newest training loss in the moving average, over 0 and at most 1.
     pub ema: f64,
 }
+
+checked!(Overfitting, "overfitting");
 
 impl Default for Overfitting {
     fn default() -> Self {
@@ -43,7 +45,8 @@ impl ExitPolicy for Overfitting {
         if self.check().is_err() {
             return Verdict::Keep;
         }
-        let evaluations = curve.smoothed(self.ema);
+        // With the one before, which a rise is measured from.
+        let evaluations = curve.latest_smoothed(self.ema, self.patience.saturating_add(1));
         let latest_first = (0..evaluations.len()).rev().take(self.patience);
         let gaps: Vec<Gap> = latest_first
             .map_while(|at| Gap::at(&evaluations[at]).filter(|_| !self.require_rise || rose(&evaluations, at)))
@@ -89,31 +92,4 @@ impl Gap {
 /// Whether the validation loss is over that of the evaluation before.
 fn rose(evaluations: &[Smoothed], at: usize) -> bool {
     at > 0 && evaluations[at].validation > evaluations[at - 1].validation
-}
-
-/// The settings as a file may have them.
-#[derive(Deserialize)]
-#[serde(default, deny_unknown_fields)]
-struct Unchecked {
-    threshold: f64,
-    patience: usize,
-    require_rise: bool,
-    ema: f64,
-}
-
-impl Default for Unchecked {
-    fn default() -> Self {
-        let Overfitting { threshold, patience, require_rise, ema } = Overfitting::default();
-        Self { threshold, patience, require_rise, ema }
-    }
-}
-
-impl TryFrom<Unchecked> for Overfitting {
-    type Error = SettingError;
-
-    fn try_from(unchecked: Unchecked) -> Result<Self, SettingError> {
-        let Unchecked { threshold, patience, require_rise, ema } = unchecked;
-        let policy = Self { threshold, patience, require_rise, ema };
-        policy.check().map(|()| policy)
-    }
 }

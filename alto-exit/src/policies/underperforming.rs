@@ -1,13 +1,12 @@
 //! Ends the jobs that lag behind the others at a rung.
 
-use std::cmp::Ordering;
-
 use serde::{Deserialize, Serialize};
 
 use crate::curve::Curve;
 use crate::policy::{ExitPolicy, Verdict};
-use crate::reason::Reason;
-use crate::setting::{SettingError, Settings};
+use crate::ranking::{Ranking, share};
+use crate::reason::{Reason, Standing};
+use crate::setting::{SettingError, Settings, checked};
 
 /// Keeps the best share of the jobs at one progress mark, by their validation loss there, and ends the others.
 ///
@@ -25,13 +24,15 @@ use crate::setting::{SettingError, Settings};
 ///
 /// Source: ALTO (arXiv:2604.05426).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(try_from = "Unchecked")]
+#[serde(remote = "Self", default, deny_unknown_fields)]
 pub struct Underperforming {
     /// Progress at which the jobs are compared, over 0 and under 1.
     pub mark: f64,
     /// Share of the jobs that stays, over 0 and at most 1.
     pub keep: f64,
 }
+
+checked!(Underperforming, "underperforming");
 
 impl Default for Underperforming {
     fn default() -> Self {
@@ -45,29 +46,22 @@ impl ExitPolicy for Underperforming {
     }
 
     fn judge(&self, job: usize, cohort: &[Curve]) -> Verdict {
-        let curve = &cohort[job];
-        if self.check().is_err() {
+        if self.check().is_err() || !cohort[job].stands_at(self.mark) {
             return Verdict::Keep;
         }
-        let Some(own) = curve.at_mark(self.mark) else { return Verdict::Keep };
-        if curve.evaluations.last().is_none_or(|latest| latest.step != own.step) {
-            return Verdict::Keep;
+        self.verdict(job, &Ranking::at(self.mark, 0..cohort.len(), cohort))
+    }
+
+    fn judge_all(&self, jobs: &[usize], cohort: &[Curve]) -> Vec<Verdict> {
+        let mut verdicts = vec![Verdict::Keep; jobs.len()];
+        let mut ranking = None;
+        for (verdict, &job) in verdicts.iter_mut().zip(jobs) {
+            if self.check().is_ok() && cohort[job].stands_at(self.mark) {
+                let ranking = ranking.get_or_insert_with(|| Ranking::at(self.mark, 0..cohort.len(), cohort));
+                *verdict = self.verdict(job, ranking);
+            }
         }
-        let ranking = ranking(cohort, self.mark);
-        let kept = kept(self.keep, ranking.len());
-        let ahead = ranking.iter().take_while(|entry| entry.job != job).count();
-        if ahead < kept {
-            return Verdict::Keep;
-        }
-        Verdict::Exit(Reason::Underperforming {
-            step: own.step,
-            mark: self.mark,
-            place: ahead + 1,
-            of: ranking.len(),
-            kept,
-            loss: own.loss,
-            cut: ranking[kept - 1].loss,
-        })
+        verdicts
     }
 
     fn check(&self) -> Result<(), SettingError> {
@@ -77,59 +71,13 @@ impl ExitPolicy for Underperforming {
     }
 }
 
-/// One job's record at the mark.
-struct Entry {
-    job: usize,
-    loss: f64,
-}
-
-/// Every job that reached the mark, best first.
-fn ranking(cohort: &[Curve], mark: f64) -> Vec<Entry> {
-    let records = cohort.iter().enumerate();
-    let mut ranking: Vec<Entry> =
-        records.filter_map(|(job, curve)| Some(Entry { job, loss: curve.at_mark(mark)?.loss })).collect();
-    // The sort is stable, so that ties stay in order of their indices.
-    ranking.sort_by(|a, b| by_loss(a.loss, b.loss));
-    ranking
-}
-
-/// Lower first; what is not finite last, and all alike.
-fn by_loss(a: f64, b: f64) -> Ordering {
-    match (a.is_finite(), b.is_finite()) {
-        (true, true) => a.partial_cmp(&b).unwrap_or(Ordering::Equal),
-        (a, b) => b.cmp(&a),
-    }
-}
-
-/// `ceil(keep * n)`, at least 1.
-fn kept(keep: f64, n: usize) -> usize {
-    let share = keep * n as f64;
-    // 0.07 * 100 comes out a hair over 7, and must not keep an eighth.
-    let share = share * (1.0 - 4.0 * f64::EPSILON);
-    (share.ceil() as usize).max(1)
-}
-
-/// The settings as a file may have them.
-#[derive(Deserialize)]
-#[serde(default, deny_unknown_fields)]
-struct Unchecked {
-    mark: f64,
-    keep: f64,
-}
-
-impl Default for Unchecked {
-    fn default() -> Self {
-        let Underperforming { mark, keep } = Underperforming::default();
-        Self { mark, keep }
-    }
-}
-
-impl TryFrom<Unchecked> for Underperforming {
-    type Error = SettingError;
-
-    fn try_from(unchecked: Unchecked) -> Result<Self, SettingError> {
-        let Unchecked { mark, keep } = unchecked;
-        let policy = Self { mark, keep };
-        policy.check().map(|()| policy)
+impl Underperforming {
+    fn verdict(&self, job: usize, ranking: &Ranking) -> Verdict {
+        match ranking.cut(job, share(self.keep, ranking.len())) {
+            None => Verdict::Keep,
+            Some(Standing { step, mark, place, of, kept, loss, cut }) => {
+                Verdict::Exit(Reason::Underperforming { step, mark, place, of, kept, loss, cut })
+            }
+        }
     }
 }

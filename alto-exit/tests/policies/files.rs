@@ -77,11 +77,11 @@ fn settings_that_are_left_out_have_their_defaults() {
 fn settings_out_of_range_are_refused_when_read() {
     let read = |json: &str| serde_json::from_str::<LossAware>(json).map_err(|error| error.to_string());
     let error = read(r#"{"diverging":{"window":1}}"#).unwrap_err();
-    assert!(error.starts_with("diverging: window is 1, but must be at least 2"), "{error}");
+    assert!(error.starts_with("loss_aware: diverging: window is 1, but must be at least 2"), "{error}");
     let error = read(r#"{"overfitting":{"patience":0}}"#).unwrap_err();
-    assert!(error.starts_with("overfitting: patience is 0, but must be at least 1"), "{error}");
+    assert!(error.starts_with("loss_aware: overfitting: patience is 0, but must be at least 1"), "{error}");
     let error = read(r#"{"underperforming":{"keep":25}}"#).unwrap_err();
-    assert!(error.starts_with("underperforming: keep is 25, but must be over 0 and at most 1"), "{error}");
+    assert!(error.starts_with("loss_aware: underperforming: keep is 25, but must be over 0 and at most 1"), "{error}");
 }
 
 fn reasons() -> Vec<(Reason, &'static str)> {

@@ -3,10 +3,16 @@
 mod any_of;
 mod curve;
 mod curves;
+mod decorators;
 mod diverging;
+mod extrapolation;
 mod files;
+mod halving;
+mod median_stopping;
 mod overfitting;
+mod patience;
 mod properties;
 mod recorded;
 mod settings;
 mod underperforming;
+mod worse_than_untrained;

@@ -1,0 +1,166 @@
+//! Ends a job whose best is worse than what the median peer averages.
+
+use serde::{Deserialize, Serialize};
+
+use crate::curve::Curve;
+use crate::policy::{ExitPolicy, Verdict};
+use crate::reason::Reason;
+use crate::setting::{SettingError, Settings, checked};
+
+/// Ends a job whose lowest validation loss so far is above the median of the others' running averages at the same
+/// progress.
+///
+/// A peer is any other job whose latest evaluation is as far, running or ended; its running average is the mean of its
+/// validation losses up to this progress, after the first step, or infinite if one of them isn't finite. While fewer
+/// than `peers` others have come as far, and before the progress `grace`, every job is kept; a job without any finite
+/// loss is worse than any. Nobody waits for anybody.
+///
+/// It is lenient: a running average remembers the start, and a best doesn't. A job that falls is rarely ended, one that
+/// lags or stands still is. It halves the field once and then slowly; it doesn't look for the one best job. Peers
+/// that ended early are no peers later on, so that the median gets better as others are ended.
+///
+/// Losses scaled by a positive constant give the same verdicts, within rounding. Deserialized settings are checked.
+///
+/// Source: Golovin et al., "Google Vizier: A Service for Black-Box Optimization", KDD 2017, section 3.2.2, where only
+/// completed jobs are peers; a cohort that trains side by side would have none.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(remote = "Self", default, deny_unknown_fields)]
+pub struct MedianStopping {
+    /// How many other jobs must have come as far, at least 1.
+    pub peers: usize,
+    /// Progress before which no job is ended, from 0 to 1.
+    pub grace: f64,
+}
+
+checked!(MedianStopping, "median_stopping");
+
+impl Default for MedianStopping {
+    /// Five peers; and a tenth of the budget, until when adapters hardly differ from the base model, and from one
+    /// another.
+    fn default() -> Self {
+        Self { peers: 5, grace: 0.1 }
+    }
+}
+
+impl ExitPolicy for MedianStopping {
+    fn judge(&self, job: usize, cohort: &[Curve]) -> Verdict {
+        self.judge_all(&[job], cohort).remove(0)
+    }
+
+    fn judge_all(&self, jobs: &[usize], cohort: &[Curve]) -> Vec<Verdict> {
+        let mut verdicts = vec![Verdict::Keep; jobs.len()];
+        if self.check().is_err() {
+            return verdicts;
+        }
+        let progress = |job: usize| cohort[job].latest().map(|at| at.progress).filter(|&at| at >= self.grace);
+        let mut asked: Vec<(f64, usize)> =
+            jobs.iter().enumerate().filter_map(|(at, &job)| Some((progress(job)?, at))).collect();
+        asked.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let mut averages: Vec<Average> = cohort.iter().map(Average::of).collect();
+        // Jobs that have come equally far have the same peers, but for themselves.
+        for together in asked.chunk_by(|a, b| a.0 == b.0) {
+            let progress = together[0].0;
+            let reached: Vec<f64> = averages.iter_mut().filter_map(|average| average.at(progress)).collect();
+            let medians = Medians::of(reached);
+            for &(_, at) in together {
+                let job = jobs[at];
+                let (median, peers) = medians.without(averages[job].value);
+                let best = cohort[job].best().map_or(f64::INFINITY, |best| best.loss);
+                if peers >= self.peers && best > median {
+                    let step = cohort[job].latest().map_or(0, |latest| latest.step);
+                    verdicts[at] = Verdict::Exit(Reason::MedianStopping { step, progress, best, median, peers });
+                }
+            }
+        }
+        verdicts
+    }
+
+    fn check(&self) -> Result<(), SettingError> {
+        let settings = Settings("median_stopping");
+        settings.at_least(1, "peers", self.peers)?;
+        settings.progress("grace", self.grace)
+    }
+}
+
+/// One job's running average, which is asked for at ever later progress.
+struct Average<'a> {
+    curve: &'a Curve,
+    /// Evaluations that were looked at.
+    seen: usize,
+    sum: f64,
+    count: usize,
+    /// The average where it was last asked for, if the job got so far.
+    value: Option<f64>,
+}
+
+impl<'a> Average<'a> {
+    fn of(curve: &'a Curve) -> Self {
+        Self { curve, seen: 0, sum: 0.0, count: 0, value: None }
+    }
+
+    fn at(&mut self, progress: f64) -> Option<f64> {
+        self.value = None;
+        let reaches = self.curve.latest().is_some_and(|latest| latest.progress >= progress);
+        if !reaches {
+            return None;
+        }
+        let news = self.curve.evaluations[self.seen..].iter().take_while(|at| at.step == 0 || at.progress <= progress);
+        for at in news {
+            self.seen += 1;
+            if at.step > 0 {
+                self.sum += at.loss;
+                self.count += 1;
+            }
+        }
+        let mean = self.sum / self.count as f64;
+        self.value = (self.count > 0).then_some(if mean.is_finite() { mean } else { f64::INFINITY });
+        self.value
+    }
+}
+
+/// The medians of some values without one of them, whichever it is.
+struct Medians {
+    count: usize,
+    /// The values that can be in the middle then, ascending, if not all.
+    middle: Vec<f64>,
+}
+
+impl Medians {
+    fn of(mut values: Vec<f64>) -> Self {
+        let count = values.len();
+        let from = lower(count.saturating_sub(1));
+        if from < count {
+            values.select_nth_unstable_by(from, f64::total_cmp);
+        }
+        // Two more above it: one for an even count, one for a value taken out.
+        let mut middle = values.split_off(from.min(count));
+        for place in 0..middle.len().min(3) {
+            middle[place..].select_nth_unstable_by(0, f64::total_cmp);
+        }
+        middle.truncate(3);
+        Self { count, middle }
+    }
+
+    /// The median of the values but for this one, and how many they are.
+    fn without(&self, own: Option<f64>) -> (f64, usize) {
+        let Some(own) = own else {
+            return (f64::INFINITY, 0);
+        };
+        let others = self.count - 1;
+        let at = |place: usize| {
+            let shifted = if own <= self.middle[place] { place + 1 } else { place };
+            self.middle[shifted]
+        };
+        let median = match others {
+            0 => f64::INFINITY,
+            odd if odd % 2 == 1 => at(0),
+            _ => at(0) / 2.0 + at(1) / 2.0,
+        };
+        (median, others)
+    }
+}
+
+/// Index of the lower of the middle values of so many.
+fn lower(count: usize) -> usize {
+    count.saturating_sub(1) / 2
+}
