@@ -11,7 +11,7 @@ use alto_core::batch::Example;
 use alto_core::data::Dataset;
 use alto_core::exit::{AnyOf, Curve, Diverging, ExitPolicy, Reason, SettingError, Verdict};
 use alto_core::job::{AdamW, AdapterConfig, Decay, Job, Schedule};
-use alto_core::simulated::{CostModel, RecordedRun, SimulatedBackend};
+use alto_core::simulated::{self, CostModel, RecordedRun, SimulatedBackend};
 use alto_core::trainer::{Candidate, Trainer};
 
 /// Ends a job whose lowest validation loss fell by less than a share of itself over its latest evaluations.
@@ -84,7 +84,7 @@ fn recorded() -> Result<BTreeMap<String, RecordedRun>, Box<dyn Error>> {
     for entry in Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../testdata/curves")).read_dir()? {
         let path = entry?.path();
         let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        runs.insert(name, RecordedRun::read(&path)?);
+        runs.insert(name, simulated::read_run(&path)?);
     }
     Ok(runs)
 }

@@ -6,7 +6,10 @@ use std::time::Duration;
 
 use alto_core::backend::{Backend, BackendError, Slot};
 use alto_core::batch::{Batch, Example, Lane, Objective};
-use alto_core::simulated::{CostModel, RecordedRun, RunError, SimulatedBackend, SimulationError};
+use alto_core::simulated::{
+    CostModel, ReadError, RecordedRun, SimulatedBackend, SimulationError, read_corpus, read_run,
+};
+use alto_exit::replay::{CORPUS_VERSION, Corpus};
 use alto_sched::{Load, MemoryModel, MemorySample};
 
 use recorded::{backend, examples, job, runs};
@@ -253,14 +256,36 @@ fn runs_and_costs_that_contradict_themselves_are_refused() {
 fn a_file_that_is_no_record_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("run.json");
-    assert!(matches!(RecordedRun::read(&path), Err(RunError::Read { path: named, .. }) if named == path));
+    assert!(matches!(read_run(&path), Err(ReadError::Open { path: named, .. }) if named == path));
     std::fs::write(&path, "{\"rank\": 1, \"colour\": 2}").unwrap();
-    let error = RecordedRun::read(&path).unwrap_err();
+    let error = read_run(&path).unwrap_err();
     assert!(
-        matches!(&error, RunError::Parse { path: named, source } if *named == path && source.to_string().contains("colour"))
+        matches!(&error, ReadError::Parse { path: named, source, .. } if *named == path && source.to_string().contains("colour"))
     );
     let mut run = small_run();
     run.steps = 9;
     std::fs::write(&path, serde_json::to_string(&run).unwrap()).unwrap();
-    assert!(matches!(RecordedRun::read(&path), Err(RunError::File { path: named, .. }) if named == path));
+    assert!(matches!(read_run(&path), Err(ReadError::Run { path: named, .. }) if named == path));
+}
+
+#[test]
+fn a_corpus_that_cannot_be_replayed_is_named_with_its_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("task.json");
+    let write = |runs: Vec<RecordedRun>| {
+        let corpus = Corpus { version: CORPUS_VERSION, task: "small".to_owned(), model: None, runs };
+        std::fs::write(&path, serde_json::to_string(&corpus).unwrap()).unwrap();
+        read_corpus(&path)
+    };
+    assert_eq!(write(vec![small_run()]).unwrap().runs, [small_run()]);
+    assert!(matches!(write(vec![]), Err(ReadError::Corpus { path: named, .. }) if named == path));
+    let mut broken = small_run();
+    broken.eval_step[2] = 1;
+    let error = write(vec![small_run(), broken]).unwrap_err();
+    let source = std::error::Error::source(&error).unwrap().to_string();
+    let expected = "run 1 (#1) can't be replayed: evaluation 2 of the recorded run is at step 1, expected one behind 1";
+    assert_eq!(source, expected);
+    std::fs::write(&path, "").unwrap();
+    assert!(matches!(read_corpus(&path), Err(ReadError::Parse { .. })));
+    assert!(matches!(read_corpus(folder.path()), Err(ReadError::Open { .. })));
 }

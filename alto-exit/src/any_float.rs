@@ -38,6 +38,20 @@ pub(crate) mod option {
     }
 }
 
+/// The same for a list of numbers.
+pub(crate) mod list {
+    use super::{AnyFloat, Deserialize, Deserializer, Serializer};
+
+    pub(crate) fn serialize<S: Serializer>(numbers: &[f64], to: S) -> Result<S::Ok, S::Error> {
+        to.collect_seq(numbers.iter().map(|&value| AnyFloat(value)))
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<f64>, D::Error> {
+        let numbers = Vec::<AnyFloat>::deserialize(from)?;
+        Ok(numbers.into_iter().map(|AnyFloat(value)| value).collect())
+    }
+}
+
 /// The same for numbers by name.
 pub(crate) mod map {
     use std::collections::BTreeMap;

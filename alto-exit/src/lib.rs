@@ -98,6 +98,8 @@ mod policy_file;
 mod power_law;
 mod ranking;
 mod reason;
+pub mod replay;
+mod rungs;
 mod setting;
 mod smoothed;
 
@@ -109,5 +111,6 @@ pub use policies::{
 pub use policy::{ExitPolicy, Verdict};
 pub use policy_file::{POLICY_VERSION, Policy, PolicyFile};
 pub use reason::{Reason, Series, Standing};
+pub use rungs::{BadRung, Closing, Rungs};
 pub use setting::SettingError;
 pub use smoothed::Smoothed;

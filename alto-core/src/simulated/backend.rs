@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::run::{RecordedRun, RunError};
+use alto_exit::replay::{RecordedRun, RunError};
+
 use super::{consistency, cost::CostModel, stand_in};
 use crate::backend::{Backend, BackendError, Evaluation, JobState, Memory, Slot, StepReport};
 use crate::batch::Batch;

@@ -44,9 +44,12 @@
 mod backend;
 mod consistency;
 mod cost;
-mod run;
+mod read;
 mod stand_in;
 
 pub use backend::{SimulatedBackend, SimulationError};
 pub use cost::CostModel;
-pub use run::{RecordedRun, RunError};
+pub use read::{ReadError, read_corpus, read_run};
+
+#[doc(inline)]
+pub use alto_exit::replay::{RecordedRun, RunError};

@@ -4,12 +4,12 @@ use std::cmp::Reverse;
 use std::fmt;
 use std::time::Instant;
 
+use alto_exit::Rungs;
 use alto_sched::{Load, MemoryModel, MemorySample, Need, Room, backfill};
 use serde::{Deserialize, Serialize};
 
 use super::candidate::Candidate;
 use super::error::TrainError;
-use super::rungs::Rungs;
 use super::train::Trainer;
 use crate::backend::{Backend, BackendError};
 use crate::batch::{Batch, Example, Lane, Objective};

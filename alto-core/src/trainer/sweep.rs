@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-use alto_exit::{Curve, ExitPolicy, Verdict};
+use alto_exit::{Closing, Curve, ExitPolicy, Rungs, Verdict};
 
 use super::candidate::{self, Candidate};
 use super::entry::{Entry, Place, Skip};
@@ -12,11 +12,12 @@ use super::event::{EVENT_VERSION, Event, EventKind, RungLoss};
 use super::marks::is_evaluated;
 use super::memory::Memory;
 use super::report::Ended;
-use super::rungs::{Closing, Rungs};
+use super::rungs::rungs;
 use super::train::Trainer;
 use crate::backend::{Backend, BackendError, JobState, Slot, StepReport};
 use crate::batch::{Batch, Lane, Objective};
 use crate::data::Dataset;
+use crate::job::Job;
 
 /// A run between its checks and its outcome.
 pub(super) struct Sweep<'a> {
@@ -59,7 +60,8 @@ impl<'a> Sweep<'a> {
         trainer.check()?;
         policy.check()?;
         candidate::check(&candidates, train, backend)?;
-        let rungs = Rungs::new(candidates.iter().map(|candidate| &candidate.job), policy)?;
+        let jobs: Vec<&Job> = candidates.iter().map(|candidate| &candidate.job).collect();
+        let rungs = rungs(&jobs, policy)?;
         let memory = Memory::prepare(trainer, backend, train, &candidates, &rungs)?;
         let curves = vec![Curve::default(); candidates.len()];
         let entries = candidates.into_iter().map(Entry::new).collect();

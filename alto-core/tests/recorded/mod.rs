@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use alto_core::batch::Example;
 use alto_core::job::{AccumulationMode, AdamW, AdapterConfig, Decay, Job, Schedule};
-use alto_core::simulated::{CostModel, RecordedRun, SimulatedBackend};
+use alto_core::simulated::{CostModel, RecordedRun, SimulatedBackend, read_run};
 
 fn folder() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../testdata/curves")
@@ -17,7 +17,7 @@ pub(crate) fn runs() -> Vec<(String, RecordedRun)> {
         .map(|file| {
             let path = file.expect("a readable folder").path();
             let name = path.file_stem().expect("a file name").to_string_lossy().into_owned();
-            (name, RecordedRun::read(&path).expect("a recorded run"))
+            (name, read_run(&path).expect("a recorded run"))
         })
         .collect();
     runs.sort_by(|a, b| a.0.cmp(&b.0));

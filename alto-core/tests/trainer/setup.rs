@@ -5,7 +5,7 @@ use std::path::Path;
 use alto_core::batch::Example;
 use alto_core::data::Dataset;
 use alto_core::job::{AccumulationMode, AdamW, AdapterConfig, Decay, Job, Schedule};
-use alto_core::simulated::{CostModel, RecordedRun, SimulatedBackend};
+use alto_core::simulated::{CostModel, RecordedRun, SimulatedBackend, read_run};
 use alto_core::trainer::{Candidate, Event, EventKind, Outcome, TrainError, Trainer};
 use alto_exit::ExitPolicy;
 
@@ -36,6 +36,8 @@ pub(crate) fn rows(count: usize) -> Dataset {
 /// A run of these training losses that was evaluated after these steps.
 pub(crate) fn recorded(train_loss: Vec<f64>, validation: &[(u64, f64)]) -> RecordedRun {
     RecordedRun {
+        name: None,
+        seed: None,
         rank: 4,
         alpha: 8.0,
         lr: 1e-3,
@@ -63,7 +65,7 @@ pub(crate) fn recorded_sweep() -> Vec<(Job, RecordedRun)> {
         std::fs::read_dir(folder).expect("testdata").map(|entry| entry.expect("a file").path()).collect();
     files.sort();
     let read = |path: &std::path::PathBuf| {
-        let run = RecordedRun::read(path).expect("a recorded run");
+        let run = read_run(path).expect("a recorded run");
         let mut job = job(path.file_stem().and_then(|stem| stem.to_str()).expect("a name"), run.steps);
         (job.adapter.rank, job.adapter.alpha) = (run.rank, run.alpha);
         (job.optimizer.learning_rate, job.batch) = (run.lr, run.batch);

@@ -1,13 +1,22 @@
 //! One recorded training run: its losses by step.
 
-use std::path::{Path, PathBuf};
-
 use serde::{Deserialize, Serialize};
 
-/// The course of one training run, as a JSON file has it.
+use crate::any_float;
+use crate::curve::{EvaluationPoint, TrainPoint};
+
+/// The course of one training run that went on to the end of its budget, as a JSON file has it.
+///
+/// A loss that is not finite is written as `"NaN"`, `"inf"` or `"-inf"`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RecordedRun {
+    /// What it is called, if it isn't by its file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// The seed of its adapter's start and its order of rows, if it was recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seed: Option<u64>,
     /// The adapter's rank.
     pub rank: usize,
     /// The adapter's alpha.
@@ -19,9 +28,10 @@ pub struct RecordedRun {
     /// Optimizer steps.
     pub steps: u64,
     /// Training loss of each step, in nats per token; as many as `steps`.
+    #[serde(with = "any_float::list")]
     pub train_loss: Vec<f64>,
     /// Gradient norm of each step, before clipping; empty if it wasn't recorded.
-    #[serde(default)]
+    #[serde(default, with = "any_float::list")]
     pub grad_norm: Vec<f64>,
     /// Learning rate of each step; empty if it wasn't recorded.
     #[serde(default)]
@@ -29,6 +39,7 @@ pub struct RecordedRun {
     /// How many steps were done at each evaluation, rising; 0 is before the first.
     pub eval_step: Vec<u64>,
     /// Validation loss of each evaluation, in nats per token.
+    #[serde(with = "any_float::list")]
     pub val_loss: Vec<f64>,
     /// Wall time of the whole run; 0 if it wasn't recorded.
     #[serde(default)]
@@ -36,19 +47,7 @@ pub struct RecordedRun {
 }
 
 impl RecordedRun {
-    /// Reads and checks a JSON file.
-    ///
-    /// # Errors
-    /// Names the file and what is wrong with it.
-    pub fn read(path: impl AsRef<Path>) -> Result<Self, RunError> {
-        let path = path.as_ref();
-        let text = std::fs::read_to_string(path).map_err(|source| RunError::Read { path: path.into(), source })?;
-        let run: Self = serde_json::from_str(&text).map_err(|source| RunError::Parse { path: path.into(), source })?;
-        run.check().map_err(|source| RunError::File { path: path.into(), source: Box::new(source) })?;
-        Ok(run)
-    }
-
-    /// Checks that there is a loss for each step, and at least one evaluation, in order.
+    /// Checks that there is a loss for each step, and at least one evaluation, in order and none behind the last step.
     ///
     /// # Errors
     /// Names what is missing or out of place.
@@ -58,8 +57,12 @@ impl RecordedRun {
             true => Ok(()),
             false => Err(RunError::Length { what, found, expected }),
         };
-        if steps == 0 || self.eval_step.is_empty() {
-            return Err(RunError::Empty { what: if steps == 0 { "steps" } else { "evaluations" } });
+        for (what, is_empty) in
+            [("steps", steps == 0), ("evaluations", self.eval_step.is_empty()), ("rows in a step", self.batch == 0)]
+        {
+            if is_empty {
+                return Err(RunError::Empty { what });
+            }
         }
         length("train_loss", self.train_loss.len(), steps)?;
         for (what, column) in [("grad_norm", &self.grad_norm), ("lr_at", &self.lr_at)] {
@@ -68,12 +71,58 @@ impl RecordedRun {
             }
         }
         length("val_loss", self.val_loss.len(), self.eval_step.len())?;
-        match self.eval_step.windows(2).position(|pair| pair[0] >= pair[1]) {
-            Some(i) => {
-                Err(RunError::Unordered { evaluation: i + 1, step: self.eval_step[i + 1], previous: self.eval_step[i] })
+        if let Some(i) = self.eval_step.windows(2).position(|pair| pair[0] >= pair[1]) {
+            let (step, previous) = (self.eval_step[i + 1], self.eval_step[i]);
+            return Err(RunError::Unordered { evaluation: i + 1, step, previous });
+        }
+        match self.eval_step.iter().position(|&step| step > self.steps) {
+            Some(evaluation) => {
+                Err(RunError::Beyond { evaluation, step: self.eval_step[evaluation], steps: self.steps })
             }
             None => Ok(()),
         }
+    }
+
+    /// Samples that it was trained on in all.
+    pub fn samples(&self) -> u64 {
+        self.samples_after(self.steps)
+    }
+
+    /// Samples that it was trained on in its first `steps` steps.
+    pub fn samples_after(&self, steps: u64) -> u64 {
+        steps.saturating_mul(self.batch as u64)
+    }
+
+    /// Progress after `step` steps: samples seen over samples budgeted.
+    pub fn progress(&self, step: u64) -> f64 {
+        step as f64 / self.steps as f64
+    }
+
+    /// The recorded evaluations, in order.
+    pub fn evaluations(&self) -> impl Iterator<Item = EvaluationPoint> {
+        let points = self.eval_step.iter().zip(&self.val_loss);
+        points.map(|(&step, &loss)| EvaluationPoint { step, progress: self.progress(step), loss })
+    }
+
+    /// What was recorded of step `step`, 1 for the first.
+    ///
+    /// # Panics
+    /// If there is no such step.
+    pub fn train_point(&self, step: u64) -> TrainPoint {
+        let index = step as usize - 1;
+        let grad_norm = self.grad_norm.get(index).copied();
+        TrainPoint { step, progress: self.progress(step), loss: self.train_loss[index], grad_norm }
+    }
+
+    /// Best validation loss of the whole run: the lowest finite one after the first step.
+    pub fn best(&self) -> Option<EvaluationPoint> {
+        self.best_until(self.steps)
+    }
+
+    /// The evaluation of the lowest finite loss of those after the first step and up to `last`; the earliest on ties.
+    pub fn best_until(&self, last: u64) -> Option<EvaluationPoint> {
+        let candidates = self.evaluations().filter(|at| at.step > 0 && at.step <= last && at.loss.is_finite());
+        candidates.reduce(|best, next| if next.loss < best.loss { next } else { best })
     }
 
     /// Training loss of step `step` (1 is the first) of a job with a budget of `steps`.
@@ -132,36 +181,9 @@ fn interpolate(x: f64, n: usize, point: impl Fn(usize) -> (f64, f64)) -> f64 {
 }
 
 /// Why a record can't be replayed.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RunError {
-    /// A file that can't be read.
-    #[error("{}: can't be read", path.display())]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// What the system said.
-        #[source]
-        source: std::io::Error,
-    },
-    /// A file that isn't JSON of this layout.
-    #[error("{}: not a recorded run", path.display())]
-    Parse {
-        /// The file.
-        path: PathBuf,
-        /// Where it goes wrong.
-        #[source]
-        source: serde_json::Error,
-    },
-    /// A file whose numbers don't fit together.
-    #[error("{}: the recorded run contradicts itself", path.display())]
-    File {
-        /// The file.
-        path: PathBuf,
-        /// What doesn't fit.
-        #[source]
-        source: Box<RunError>,
-    },
     /// Nothing recorded.
     #[error("the recorded run has no {what}, expected at least one")]
     Empty {
@@ -187,5 +209,15 @@ pub enum RunError {
         step: u64,
         /// The step of the one before.
         previous: u64,
+    },
+    /// An evaluation after more steps than there are.
+    #[error("evaluation {evaluation} of the recorded run is at step {step}, but it has only {steps} steps")]
+    Beyond {
+        /// Index of the evaluation.
+        evaluation: usize,
+        /// Its step.
+        step: u64,
+        /// Steps of the run.
+        steps: u64,
     },
 }
