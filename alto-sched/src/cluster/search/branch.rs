@@ -329,8 +329,7 @@ impl<'a> Branch<'a> {
             let count = (group.items.len() - started) as u64;
             (group.shortest, u64::from(group.narrowest), count)
         });
-        let mut running = self.state.running.iter().peekable();
-        let (mut beside, mut across) = (0, 0);
+        let mut across = 0;
         let mut shortest_across = span;
         for (duration, width, count) in waiting.by_ref() {
             if 2 * duration <= span {
@@ -345,11 +344,10 @@ impl<'a> Branch<'a> {
             }
             across += width * count;
             shortest_across = duration;
-            // The latest start of the shortest so far: those that run past it are beside them all.
-            while let Some(run) = running.next_if(|run| run.end > self.target - duration) {
-                beside += u64::from(run.width);
-            }
-            if across + beside > capacity {
+            // The latest start of the shortest so far: those that run past it are beside them all. It moves on from task to
+            // task, so that who was beside the longer ones need not be beside the next.
+            let late = self.state.running.iter().take_while(|run| run.end > self.target - duration);
+            if across + late.map(|run| u64::from(run.width)).sum::<u64>() > capacity {
                 return false;
             }
         }
