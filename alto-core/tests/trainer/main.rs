@@ -7,6 +7,7 @@ mod follow;
 mod memory;
 mod not_finite;
 mod random;
+mod replay;
 mod report;
 mod setup;
 mod steps;

@@ -13,11 +13,11 @@ use super::setup::{job, priced, recorded, run_on};
 
 /// Rungs and exits at random, yet the same for the same curve.
 #[derive(Debug, Clone)]
-struct Whims {
-    marks: Vec<Vec<f64>>,
-    salt: u64,
+pub(crate) struct Whims {
+    pub(crate) marks: Vec<Vec<f64>>,
+    pub(crate) salt: u64,
     /// Of 100 verdicts, how many are exits.
-    exits: u64,
+    pub(crate) exits: u64,
 }
 
 impl ExitPolicy for Whims {
@@ -48,7 +48,7 @@ fn loss(number: u64, step: u64, broken: u64) -> f64 {
 
 /// What a job is made from.
 #[derive(Debug, Clone)]
-struct Drawn {
+pub(crate) struct Drawn {
     steps: u64,
     batch: usize,
     accumulation: usize,
@@ -56,10 +56,10 @@ struct Drawn {
     number: u64,
     /// Of 100 steps, how many are not finite.
     broken: u64,
-    marks: Vec<f64>,
+    pub(crate) marks: Vec<f64>,
 }
 
-fn any_job() -> impl Strategy<Value = Drawn> {
+pub(crate) fn any_job() -> impl Strategy<Value = Drawn> {
     let marks = prop::collection::vec(prop::sample::select(vec![0.0, 0.05, 0.1, 0.12, 0.3, 0.5, 0.9, 1.0]), 0..4);
     let numbers = (1..30_u64, 1..4_usize, 1..3_usize, any::<u64>(), prop::sample::select(vec![0, 0, 30, 80]), marks);
     numbers.prop_map(|(steps, batch, accumulation, number, broken, marks)| Drawn {
@@ -72,7 +72,7 @@ fn any_job() -> impl Strategy<Value = Drawn> {
     })
 }
 
-fn jobs(drawn: &[Drawn]) -> Vec<(Job, RecordedRun)> {
+pub(crate) fn jobs(drawn: &[Drawn]) -> Vec<(Job, RecordedRun)> {
     let build = |(index, drawn): (usize, &Drawn)| {
         let &Drawn { steps, batch, accumulation, number, broken, .. } = drawn;
         let job = Job { batch, accumulation, ..job(&index.to_string(), steps) };

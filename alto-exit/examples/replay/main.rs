@@ -6,6 +6,8 @@
 mod read;
 mod shipped;
 mod sweep;
+#[cfg(test)]
+mod tests;
 
 use std::path::PathBuf;
 use std::process::ExitCode;

@@ -24,8 +24,9 @@ pub(crate) fn corpora(files: &[PathBuf]) -> Result<Vec<Corpus>, String> {
         run.check().map_err(|error| format!("{}: {error}", path.display()))?;
         run.name.get_or_insert_with(|| name(path.file_stem()));
         let folder = path.parent().unwrap_or(Path::new("")).to_owned();
+        let task = folder.file_name().map_or("runs".to_owned(), |_| name(folder.file_name()));
         let at = *of_folder.entry(folder.clone()).or_insert_with(|| {
-            corpora.push(Corpus { version: CORPUS_VERSION, task: name(folder.file_name()), model: None, runs: vec![] });
+            corpora.push(Corpus { version: CORPUS_VERSION, task, model: None, runs: vec![] });
             corpora.len() - 1
         });
         corpora[at].runs.push(run);

@@ -12,8 +12,8 @@ const KEEPS: [f64; 3] = [0.125, 0.25, 0.5];
 pub(crate) fn table(replay: &Replay, corpora: &[Corpus], json: bool) -> Result<String, String> {
     let mut reports: Vec<PolicyReport> = vec![];
     let mut text = format!(
-        "{:<6}  {:<6}  {:>8}  {:>7}  {:>7}  {:>9}  {:>7}  {:>6}\n",
-        "rung", "stay", "spearman", "kendall", "top 25%", "best kept", "regret", "saved"
+        "{:<6}  {:<6}  {:>8}  {:>7}  {:>7}  {:>10}  {:>7}  {:>6}\n",
+        "rung", "stay", "spearman", "kendall", "top 25%", "best stays", "regret", "saved"
     );
     for mark in MARKS {
         for keep in KEEPS {
@@ -25,7 +25,7 @@ pub(crate) fn table(replay: &Replay, corpora: &[Corpus], json: bool) -> Result<S
             let percent = |share: f64| format!("{:.1}%", 100.0 * share);
             writeln!(
                 text,
-                "{:<6}  {:<6}  {:>8}  {:>7}  {:>7}  {:>9}  {:>7}  {:>6}",
+                "{:<6}  {:<6}  {:>8}  {:>7}  {:>7}  {:>10}  {:>7}  {:>6}",
                 percent(mark),
                 percent(keep),
                 number(spearman, 2),

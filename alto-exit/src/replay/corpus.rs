@@ -29,7 +29,7 @@ pub struct Corpus {
     /// [`CORPUS_VERSION`].
     #[serde(deserialize_with = "known")]
     pub version: u32,
-    /// What the task is called, its seed included if there are several.
+    /// What the task is called.
     pub task: String,
     /// The base model, if it was recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -63,6 +63,14 @@ impl Corpus {
             }
         }
         Ok(())
+    }
+
+    /// The task's name, and its seed where all runs have the same.
+    pub fn label(&self) -> String {
+        match self.runs.first().and_then(|run| run.seed) {
+            Some(seed) if self.runs.iter().all(|run| run.seed == Some(seed)) => format!("{}-s{seed}", self.task),
+            _ => self.task.clone(),
+        }
     }
 
     /// What the run of this index is called.

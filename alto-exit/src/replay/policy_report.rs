@@ -64,7 +64,7 @@ impl Replay {
     ) -> Result<PolicyReport, ReplayError> {
         let report = |corpus: &Corpus| {
             let curves = self.run(&corpus.runs, policy)?;
-            Ok(TaskReport::new(corpus.task.clone(), &corpus.runs, &curves, policy))
+            Ok(TaskReport::new(corpus.label(), &corpus.runs, &curves, policy))
         };
         let tasks = corpora.iter().map(report).collect::<Result<_, ReplayError>>()?;
         Ok(PolicyReport { policy: name.into(), replay: *self, tasks })

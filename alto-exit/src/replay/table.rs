@@ -77,7 +77,7 @@ fn cells(task: &TaskReport, words: &[String]) -> Vec<String> {
 }
 
 fn total_cells(total: &Total, words: &[String]) -> Vec<String> {
-    let mut line = vec![format!("{} tasks", total.tasks), total.jobs.to_string(), percent(total.saved)];
+    let mut line = vec!["together".to_owned(), total.jobs.to_string(), percent(total.saved)];
     line.extend(words.iter().map(|word| percent(total.saved_by[word])));
     line.extend([
         format!("{}/{}", total.best_survived, total.tasks),

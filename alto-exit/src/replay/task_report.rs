@@ -37,8 +37,8 @@ pub struct TaskReport {
     pub kept: Option<f64>,
     /// Each rung of the policy, ascending.
     pub rungs: Vec<RungReport>,
-    /// Late bloomers that were killed: jobs of the final top quarter that were ended while the best that they had done
-    /// was still worse than every final loss in that quarter.
+    /// Late bloomers that were killed: jobs of the final top quarter that were ended while outside of the top quarter at
+    /// that progress, their best loss yet to come.
     pub late_bloomers: usize,
 }
 
@@ -62,10 +62,13 @@ impl TaskReport {
             }
         }
         let top = top_quarter(&runs);
-        let finals = top.iter().filter_map(|&job| final_loss(runs[job]));
-        let bar = finals.fold(f64::NEG_INFINITY, f64::max);
-        let has_bloomed = |&&job: &&usize| curves[job].best().is_some_and(|best| best.loss <= bar);
-        let was_ended = |&&job: &&usize| why(&curves[job]).is_some();
+        let is_killed = |&&job: &&usize| {
+            let (run, curve) = (runs[job], &curves[job]);
+            let left_behind = curve.best().map(|best| best.loss);
+            why(curve).is_some()
+                && left_behind != final_loss(run)
+                && place(job, steps_done(run, curve), &runs) >= top.len()
+        };
         Self {
             task: task.into(),
             jobs: runs.len(),
@@ -74,7 +77,7 @@ impl TaskReport {
             best: lowest(runs.iter().filter_map(|run| final_loss(run))),
             kept: lowest(curves.iter().filter_map(|curve| Some(curve.best()?.loss))),
             rungs: RungReport::all(&runs, curves, &top, policy),
-            late_bloomers: top.iter().filter(was_ended).filter(|job| !has_bloomed(job)).count(),
+            late_bloomers: top.iter().filter(is_killed).count(),
         }
     }
 
@@ -100,6 +103,13 @@ fn top_quarter(runs: &[&RecordedRun]) -> Vec<usize> {
     let finals: Vec<f64> = runs.iter().map(|run| final_loss(run).unwrap_or(f64::NAN)).collect();
     let rated = finals.iter().filter(|loss| loss.is_finite()).count();
     order(&finals)[..rated.div_ceil(4)].to_vec()
+}
+
+/// How many jobs are better than this one where it has made so many steps, by their validation losses at equal progress;
+/// ties by index.
+fn place(job: usize, steps: u64, runs: &[&RecordedRun]) -> usize {
+    let losses: Vec<f64> = runs.iter().map(|run| run.val_loss(steps, runs[job].steps)).collect();
+    order(&losses).iter().take_while(|&&other| other != job).count()
 }
 
 pub(super) fn final_loss(run: &RecordedRun) -> Option<f64> {
