@@ -282,9 +282,10 @@ fn a_corpus_that_cannot_be_replayed_is_named_with_its_run() {
     let mut broken = small_run();
     broken.eval_step[2] = 1;
     let error = write(vec![small_run(), broken]).unwrap_err();
-    let source = std::error::Error::source(&error).unwrap().to_string();
-    let expected = "run 1 (#1) can't be replayed: evaluation 2 of the recorded run is at step 1, expected one behind 1";
-    assert_eq!(source, expected);
+    let source = std::error::Error::source(&error).unwrap();
+    assert_eq!(source.to_string(), "run 1 (#1) can't be replayed");
+    let expected = "evaluation 2 of the recorded run is at step 1, expected one behind 1";
+    assert_eq!(source.source().unwrap().to_string(), expected);
     std::fs::write(&path, "").unwrap();
     assert!(matches!(read_corpus(&path), Err(ReadError::Parse { .. })));
     assert!(matches!(read_corpus(folder.path()), Err(ReadError::Open { .. })));

@@ -102,6 +102,7 @@ pub mod replay;
 mod rungs;
 mod setting;
 mod smoothed;
+mod version;
 
 pub use curve::{Curve, End, EvaluationPoint, TrainPoint};
 pub use policies::{

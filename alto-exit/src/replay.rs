@@ -50,7 +50,7 @@ mod task_report;
 
 pub use corpus::{CORPUS_VERSION, Corpus, CorpusError};
 pub use play::{Replay, ReplayError};
-pub use policy_report::{PolicyReport, Total};
+pub use policy_report::{POLICY_REPORT_VERSION, PolicyReport, Total};
 pub use rank_correlation::{kendall, spearman};
 pub use recorded_run::{RecordedRun, RunError};
 pub use rung_report::RungReport;

@@ -1,6 +1,7 @@
 //! Corpora out of files.
 
 use std::collections::BTreeMap;
+use std::error::Error;
 use std::path::{Path, PathBuf};
 
 use alto_exit::replay::{CORPUS_VERSION, Corpus, RecordedRun};
@@ -16,12 +17,12 @@ pub(crate) fn corpora(files: &[PathBuf]) -> Result<Vec<Corpus>, String> {
         let value: serde_json::Value = parse(path, &text, "recorded runs")?;
         if value.get("runs").is_some() {
             let corpus: Corpus = parse(path, &text, "a corpus of recorded runs")?;
-            corpus.check().map_err(|error| format!("{}: {error}", path.display()))?;
+            corpus.check().map_err(|error| format!("{}: {}", path.display(), chain(&error)))?;
             corpora.push(corpus);
             continue;
         }
         let mut run: RecordedRun = parse(path, &text, "a recorded run")?;
-        run.check().map_err(|error| format!("{}: {error}", path.display()))?;
+        run.check().map_err(|error| format!("{}: {}", path.display(), chain(&error)))?;
         run.name.get_or_insert_with(|| name(path.file_stem()));
         let folder = path.parent().unwrap_or(Path::new("")).to_owned();
         let task = folder.file_name().map_or("runs".to_owned(), |_| name(folder.file_name()));
@@ -31,9 +32,14 @@ pub(crate) fn corpora(files: &[PathBuf]) -> Result<Vec<Corpus>, String> {
         });
         corpora[at].runs.push(run);
         // Names of single runs meet only here.
-        corpora[at].check().map_err(|error| format!("{}: {error}", path.display()))?;
+        corpora[at].check().map_err(|error| format!("{}: {}", path.display(), chain(&error)))?;
     }
     Ok(corpora)
+}
+
+/// What an error says, and what it says of its source.
+pub(crate) fn chain(error: &dyn Error) -> String {
+    error.source().map_or(error.to_string(), |source| format!("{error}: {}", chain(source)))
 }
 
 /// What the file holds.

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 
 use super::recorded_run::{RecordedRun, RunError};
+use crate::version;
 
 /// The version that corpora in files have.
 pub const CORPUS_VERSION: u32 = 1;
@@ -27,7 +28,7 @@ pub const CORPUS_VERSION: u32 = 1;
 #[serde(deny_unknown_fields)]
 pub struct Corpus {
     /// [`CORPUS_VERSION`].
-    #[serde(deserialize_with = "known")]
+    #[serde(deserialize_with = "version::known::<CORPUS_VERSION, _>")]
     pub version: u32,
     /// What the task is called.
     pub task: String,
@@ -36,13 +37,6 @@ pub struct Corpus {
     pub model: Option<String>,
     /// The runs, in the order in which the jobs were given.
     pub runs: Vec<RecordedRun>,
-}
-
-fn known<'de, D: Deserializer<'de>>(from: D) -> Result<u32, D::Error> {
-    match u32::deserialize(from)? {
-        CORPUS_VERSION => Ok(CORPUS_VERSION),
-        found => Err(serde::de::Error::custom(format!("the corpus has version {found}, expected {CORPUS_VERSION}"))),
-    }
 }
 
 impl Corpus {
@@ -93,7 +87,7 @@ pub enum CorpusError {
         task: String,
     },
     /// A run that can't be replayed.
-    #[error("run {index} ({name}) can't be replayed: {source}")]
+    #[error("run {index} ({name}) can't be replayed")]
     Run {
         /// Its index.
         index: usize,

@@ -197,7 +197,7 @@ pub enum ReplayError {
     #[error(transparent)]
     Rung(#[from] BadRung),
     /// A run that can't be replayed.
-    #[error("run {run} can't be replayed: {source}")]
+    #[error("run {run} can't be replayed")]
     Run {
         /// Its index.
         run: usize,

@@ -9,11 +9,18 @@ use super::play::{Replay, ReplayError};
 use super::rung_report::RungReport;
 use super::task_report::TaskReport;
 use crate::policy::ExitPolicy;
+use crate::version;
+
+/// The version of a [`PolicyReport`] in a file.
+pub const POLICY_REPORT_VERSION: u32 = 1;
 
 /// What one policy saved and gave up, task by task. [`table`](Self::table) shows it to people.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PolicyReport {
+    /// [`POLICY_REPORT_VERSION`].
+    #[serde(deserialize_with = "version::known::<POLICY_REPORT_VERSION, _>")]
+    pub version: u32,
     /// What the policy is called.
     pub policy: String,
     /// How it was replayed.
@@ -67,7 +74,7 @@ impl Replay {
             Ok(TaskReport::new(corpus.label(), &corpus.runs, &curves, policy))
         };
         let tasks = corpora.iter().map(report).collect::<Result<_, ReplayError>>()?;
-        Ok(PolicyReport { policy: name.into(), replay: *self, tasks })
+        Ok(PolicyReport { version: POLICY_REPORT_VERSION, policy: name.into(), replay: *self, tasks })
     }
 }
 

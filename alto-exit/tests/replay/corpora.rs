@@ -1,6 +1,6 @@
 use alto_exit::replay::{Corpus, CorpusError, RecordedRun, RunError};
 
-use crate::runs::{corpus, recorded, run};
+use crate::runs::{chain, corpus, recorded, run};
 
 #[test]
 fn the_recorded_runs_are_read_and_in_order() {
@@ -30,7 +30,7 @@ fn an_unknown_field_or_version_is_refused() {
         assert!(text.contains(from), "{text}");
         serde_json::from_str::<Corpus>(&text.replacen(from, to, 1)).unwrap_err().to_string()
     };
-    assert!(refused(r#""version":1"#, r#""version":2"#).starts_with("the corpus has version 2, expected 1"));
+    assert!(refused(r#""version":1"#, r#""version":2"#).starts_with("version 2 is unknown, expected 1"));
     assert!(refused(r#""task""#, r#""seed":1,"task""#).starts_with("unknown field `seed`"));
     assert!(refused(r#""rank""#, r#""rnk":1,"rank""#).starts_with("unknown field `rnk`"));
     assert!(refused(r#""version":1,"#, "").starts_with("missing field `version`"));
@@ -45,7 +45,7 @@ fn a_run_that_contradicts_itself_is_named_with_its_index() {
         let source = run.check().unwrap_err();
         let found = corpus(vec![crate::runs::run(1, &[(1, 1.0)]), run]).check().unwrap_err();
         assert_eq!(found, CorpusError::Run { index: 1, name: "broken".to_owned(), source });
-        found.to_string()
+        chain(&found)
     };
     let why = |text: String| text.strip_prefix("run 1 (broken) can't be replayed: ").unwrap().to_owned();
     assert_eq!(

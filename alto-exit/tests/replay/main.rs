@@ -2,6 +2,7 @@
 
 mod corpora;
 mod play;
+mod properties;
 mod rank_correlation;
 mod report;
 mod runs;

@@ -5,7 +5,7 @@ use alto_exit::{
     AnyOf, Curve, Diverging, End, ExitPolicy, LossAware, Never, Overfitting, Reason, Underperforming, Verdict,
 };
 
-use crate::runs::{recorded, run};
+use crate::runs::{chain, recorded, run};
 
 fn with_slots(slots: usize) -> Replay {
     Replay { slots: Some(slots), ..Replay::default() }
@@ -25,16 +25,16 @@ impl ExitPolicy for Asked {
 
     fn judge(&self, job: usize, cohort: &[Curve]) -> Verdict {
         let step = cohort[job].evaluations.last().map_or(0, |latest| latest.step);
-        self.log.lock().unwrap().push((job, step));
+        self.log.lock().expect("no judge panicked").push((job, step));
         Verdict::Keep
     }
 }
 
 fn asked(replay: Replay, rungs: &[f64], runs: &[RecordedRun]) -> Vec<(usize, u64)> {
     let policy = Asked { rungs: rungs.to_vec(), log: Mutex::default() };
-    let curves = replay.run(runs, &policy).unwrap();
+    let curves = replay.run(runs, &policy).expect("runs to replay");
     assert!(curves.iter().all(|curve| curve.end == Some(End::Finished)));
-    policy.log.into_inner().unwrap()
+    policy.log.into_inner().expect("no judge panicked")
 }
 
 #[test]
@@ -142,7 +142,7 @@ fn what_cannot_be_replayed_is_an_error_that_names_it() {
     let found = error(Replay::default(), &runs, &Never);
     assert!(matches!(found, ReplayError::Run { run: 1, source: RunError::Unordered { evaluation: 1, .. } }));
     assert_eq!(
-        found.to_string(),
+        chain(&found),
         "run 1 can't be replayed: evaluation 1 of the recorded run is at step 1, expected one behind 2"
     );
     let found = error(with_slots(0), &runs[..1], &Never);

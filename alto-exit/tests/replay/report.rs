@@ -4,7 +4,7 @@ use alto_exit::{LossAware, Never, Underperforming};
 use crate::runs::{corpus, recorded, run};
 
 fn report(policy: &dyn alto_exit::ExitPolicy, runs: Vec<RecordedRun>) -> PolicyReport {
-    Replay::default().report("a policy", policy, &[corpus(runs)]).unwrap()
+    Replay::default().report("a policy", policy, &[corpus(runs)]).expect("runs to replay")
 }
 
 /// Eight jobs of 10 steps; their losses after the first step, in the middle, and at the end.

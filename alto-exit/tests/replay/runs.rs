@@ -23,6 +23,11 @@ pub(crate) fn run(steps: u64, validation: &[(u64, f64)]) -> RecordedRun {
     }
 }
 
+/// What an error says, and what it says of its source.
+pub(crate) fn chain(error: &dyn std::error::Error) -> String {
+    error.source().map_or(error.to_string(), |source| format!("{error}: {}", chain(source)))
+}
+
 /// Its runs under one name.
 pub(crate) fn corpus(runs: Vec<RecordedRun>) -> Corpus {
     Corpus { version: CORPUS_VERSION, task: "made by hand".to_owned(), model: None, runs }
