@@ -5,7 +5,8 @@
 //! two cores; the adapter goes to `out/quickstart`, or `out/quickstart-2` and so on if that exists. On a model of yours:
 //!
 //! ```text
-//! tune --model DIR --train FILE --val FILE --out DIR [--grid FILE] [--device cuda --dtype bf16]
+//! tune --model DIR --train FILE --val FILE --out DIR [--grid FILE] [--policy FILE]
+//!      [--device cuda --dtype bf16]
 //! ```
 //!
 //! `--out` becomes a directory that PEFT loads, with `report.json` beside the adapter: every job's settings, curve and
@@ -20,12 +21,12 @@ use std::process::ExitCode;
 
 use alto_core::burn::BurnBackend;
 use alto_core::data::{DataError, Dataset, Tokenizer};
-use alto_core::exit::LossAware;
+use alto_core::exit::{LossAware, Policy};
 use alto_core::model::{ModelConfig, ModelWeights};
 use alto_core::peft;
 use alto_core::search_space::SearchSpace;
 use alto_core::trainer::{Candidate, JobReport, Outcome, TrainError, Trainer};
-use alto_examples::{Arguments, Progress, chain, check_outputs, fresh, tell, write_new};
+use alto_examples::{Arguments, Progress, chain, check_outputs, fresh, read_policy, tell, write_new};
 
 fn main() -> ExitCode {
     match tune(&Arguments::of_this_process()) {
@@ -52,6 +53,10 @@ fn tune(arguments: &Arguments) -> Result<ExitCode, Box<dyn Error>> {
         Some(path) => SearchSpace::read(path)?,
         None => SearchSpace::from_toml(include_str!("quickstart.toml"))?,
     };
+    let policy = match &arguments.policy {
+        Some(path) => read_policy(path)?,
+        None => Policy::LossAware(LossAware::default()),
+    };
     let (config, tokenizer) = (ModelConfig::read(&model)?, Tokenizer::read(&model)?);
     let rows = |given: &Option<PathBuf>, own: &str| -> Result<Dataset, DataError> {
         let path = given.clone().unwrap_or(quickstart.join(own));
@@ -75,7 +80,6 @@ fn tune(arguments: &Arguments) -> Result<ExitCode, Box<dyn Error>> {
     let mut progress = Progress::new(&jobs);
     let mut observe = |event: &_| progress.observe(event);
     let candidates = jobs.into_iter().map(Candidate::from).collect();
-    let policy = LossAware::default();
     let (outcome, whole) = match trainer.run(&mut backend, &train, &val, candidates, &policy, &mut observe) {
         Ok(outcome) => (outcome, true),
         Err(error) => {

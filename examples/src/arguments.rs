@@ -26,6 +26,9 @@ pub struct Arguments {
     /// Grid of hyperparameters in TOML; that of the quick start if not given.
     #[arg(long, value_name = "FILE")]
     pub grid: Option<PathBuf>,
+    /// Which jobs end early, a JSON file such as {"version": 1, "policy": "never"}; the paper's policy if not given.
+    #[arg(long, value_name = "FILE")]
+    pub policy: Option<PathBuf>,
     /// Where the report goes; OUT/report.json if not given.
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,

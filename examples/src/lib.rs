@@ -6,11 +6,13 @@ use std::io::Write;
 mod arguments;
 mod device;
 mod output;
+mod policy;
 mod progress;
 
 pub use arguments::Arguments;
 pub use device::DeviceName;
 pub use output::{check_outputs, fresh, write_new};
+pub use policy::read_policy;
 pub use progress::Progress;
 
 /// An error with its causes, on one line.

@@ -9,3 +9,4 @@ mod grid;
 mod model;
 mod outcome;
 mod outputs;
+mod policy;
