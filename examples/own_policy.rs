@@ -83,8 +83,10 @@ fn recorded() -> Result<BTreeMap<String, RecordedRun>, Box<dyn Error>> {
     let mut runs = BTreeMap::new();
     for entry in Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../testdata/curves")).read_dir()? {
         let path = entry?.path();
-        let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        runs.insert(name, simulated::read_run(&path)?);
+        if path.extension().is_some_and(|extension| extension == "json") {
+            let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+            runs.insert(name, simulated::read_run(&path)?);
+        }
     }
     Ok(runs)
 }

@@ -14,8 +14,9 @@ fn folder() -> PathBuf {
 pub(crate) fn runs() -> Vec<(String, RecordedRun)> {
     let files = std::fs::read_dir(folder()).expect("the recorded curves are part of the repository");
     let mut runs: Vec<_> = files
-        .map(|file| {
-            let path = file.expect("a readable folder").path();
+        .map(|file| file.expect("a readable folder").path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "json"))
+        .map(|path| {
             let name = path.file_stem().expect("a file name").to_string_lossy().into_owned();
             (name, read_run(&path).expect("a recorded run"))
         })
