@@ -55,7 +55,7 @@ def ask(question, solution, _number):
 
 
 class Task:
-    """Rows to train and validate on, which come one after the other from the files, and a grid of 24 configurations.
+    """Rows to train and validate on, which come one after the other from the files, and a grid of configurations.
 
     Rows are short, at most `longest` bytes of prompt and completion: most of the time goes into the evaluations, one at
     every `interval` of progress.
@@ -100,8 +100,8 @@ TASKS = {
         schedule={"decay": "cosine", "warmup_ratio": 0.1},
     ),
     "smollm2-135m/cram": lambda: Task(
-        solve, ["train"], longest=260, train=24, val=24, epochs=5,
-        lr=[1e-5, 1e-4, 5e-4, 2e-3, 1e-2, 5e-2], rank=[4, 16], batch=[1, 2],
+        solve, ["train"], longest=260, train=24, val=16, epochs=4,
+        lr=[1e-5, 1e-4, 5e-4, 2e-3, 1e-2, 5e-2], rank=[4, 16], batch=[2],
         schedule={"decay": "linear", "warmup_ratio": 0.03}, interval=0.05,
     ),
 }
