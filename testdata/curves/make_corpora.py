@@ -168,16 +168,21 @@ def best(run, until=math.inf):
     return min((loss for step, loss in points if 0 < step <= until and math.isfinite(loss)), default=math.inf)
 
 
-def diverges(run):
-    """Whether over some tenth of the run the mean training loss is more than 10% above the untrained validation loss."""
-    losses, tenth = list(map(float, run["train_loss"])), max(run["steps"] // 10, 1)
-    means = [statistics.fmean(losses[end - tenth : end]) for end in range(tenth, len(losses) + 1)]
-    return not max(means) <= 1.1 * float(run["val_loss"][0])
+def training(run, step):
+    """The mean training loss over the tenth of the run up to this step."""
+    return statistics.fmean(map(float, run["train_loss"][max(step - max(run["steps"] // 10, 1), 0) : step]))
 
 
-def overfits(run):
-    """Whether it ends more than 2% above its best validation loss, and not because it diverges."""
-    return not diverges(run) and float(run["val_loss"][-1]) > 1.02 * best(run)
+def fate(run):
+    """Whether it ends well, overfits, or diverges: more than 2% above its best validation loss, or above the untrained
+    one, with a training loss that has fallen by 10% since that best and is below the untrained validation loss, or without.
+    """
+    losses, lowest = list(map(float, run["val_loss"])), best(run)
+    if losses[-1] <= min(1.02 * lowest, losses[0]):
+        return "ends well"
+    at = run["eval_step"][losses.index(lowest)] if math.isfinite(lowest) else 1
+    last = training(run, run["steps"])
+    return "overfits" if last < min(0.9 * training(run, at), losses[0]) else "diverges"
 
 
 def mark(run, share):
@@ -203,11 +208,11 @@ def table():
         losses = sorted(map(best, runs))
         winner = min(runs, key=best)
         place = 1 + sum(mark(run, 0.05) < mark(winner, 0.05) for run in runs)
-        steps = [run["steps"] for run in runs]
+        steps, fates = [run["steps"] for run in runs], list(map(fate, runs))
         print(
             f"| `{path.parent.name}/{path.stem}` | {len(runs)} | {min(steps)} to {max(steps)} | {runs[0]['val_loss'][0]:.3f}"
             f" | {losses[0]:.3f} | {statistics.median(losses):.3f} | {losses[-1]:.3f}"
-            f" | {sum(map(overfits, runs))} | {sum(map(diverges, runs))}"
+            f" | {fates.count('overfits')} | {fates.count('diverges')}"
             f" | {winner['name']}, place {place} | {late(runs)} | {path.stat().st_size / 1000:.0f} |"
         )
 
