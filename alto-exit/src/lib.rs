@@ -51,6 +51,29 @@
 //! assert_eq!(stays, [false, true, false, true]);
 //! ```
 //!
+//! # Which policy
+//! | Policy | It ends a job that | Use it |
+//! |---|---|---|
+//! | [`LossAware`] | diverges, overfits or lags at a rung | first; the paper's three together |
+//! | [`Diverging`] | has both losses rising, or one not finite | always; it costs nothing |
+//! | [`WorseThanUntrained`] | stays above the base model's loss | always; it sees what exploded and stays high |
+//! | [`Overfitting`] | has validation far above training | where data is small and epochs are many |
+//! | [`Patience`] | has stopped improving, by its own validation loss | for one job, or where jobs are not to be compared |
+//! | [`Underperforming`] | is not among the best at one rung | for most of the savings, where jobs can be parked |
+//! | [`SuccessiveHalving`] | is not among the best at one of several rungs | for one survivor of many jobs |
+//! | [`Hyperband`] | the same, from rungs that differ by bracket | where the first losses may mislead |
+//! | [`Asha`] | the same, among those that came before it | where jobs arrive one by one, or can't wait |
+//! | [`MedianStopping`] | is worse than the median of the others | for a mild cut without waiting or tuning |
+//! | [`Extrapolation`] | is not expected to reach the best | late in long runs with many evaluations |
+//! | [`Never`] | (none) | to compare with |
+//!
+//! [`AnyOf`] puts several together. [`Patient`], [`NotBefore`] and [`AtLeastPeers`] hold a policy back: until it insists,
+//! until a progress, until enough others are there. All of them come from files, as a [`PolicyFile`].
+//!
+//! Losses scaled by a positive constant change no verdict of any but [`Diverging`], whose threshold is in nats per
+//! token, and [`LossAware`], which has it within. Jobs in another order get the same verdicts, but for ties and for
+//! [`Hyperband`], which goes by index.
+//!
 //! # A policy of your own
 //! Settings in the struct, everything else off the curves: "for a while" is counted there, never in a field.
 //!

@@ -39,15 +39,15 @@ impl fmt::Display for Reason {
             }
             Self::WorseThanUntrained { step, loss, untrained, margin, patience } => write!(
                 f,
-                "worse than untrained at step {step}: loss {} against {} before training, more than a share of {margin} \
-                 above it {patience} times in a row",
+                "worse than untrained at step {step}: loss {} against {} before training, above it by more than a share of \
+                 {margin}, {patience} times in a row",
                 Short(*loss),
                 Short(*untrained),
             ),
             Self::Stalled { step, best, since, gain, evaluations } => write!(
                 f,
-                "stalled at step {step}: {evaluations} evaluations came down to {} at best, after {} before them, and a \
-                 share of over {gain} was to be gained",
+                "stalled at step {step}: the best of {evaluations} evaluations, {}, is not under the best before them, {}, by \
+                 more than a share of {gain}",
                 Short(*since),
                 Short(*best),
             ),
@@ -108,7 +108,9 @@ impl fmt::Display for Standing {
         let Self { step, mark, place, of, kept, loss, cut } = self;
         write!(
             f,
-            "step {step}: place {place} of {of} at progress {mark} with loss {}, but only the best {kept} stay, up to {}",
+            "step {step}: place {place} of {of} at progress {} with loss {}, but only the best {kept} stay, up to {}",
+            // A mark may be the product of others: 0.15000000000000002.
+            (mark * 1e6).round() / 1e6,
             Short(*loss),
             Short(*cut),
         )

@@ -1,8 +1,8 @@
 use std::collections::BTreeMap;
 
 use alto_exit::{
-    Curve, Diverging, End, EvaluationPoint, LossAware, Never, Overfitting, Reason, Series, TrainPoint, Underperforming,
-    Verdict,
+    Curve, Diverging, End, EvaluationPoint, LossAware, Never, Overfitting, Patience, Policy, Reason, Series, Standing,
+    TrainPoint, Underperforming, Verdict,
 };
 
 use crate::curves::{evaluation, train_point};
@@ -84,6 +84,74 @@ fn settings_out_of_range_are_refused_when_read() {
     assert!(error.starts_with("loss_aware: underperforming: keep is 25, but must be over 0 and at most 1"), "{error}");
 }
 
+#[test]
+fn every_policy_is_read_by_its_name_and_survives_a_file() {
+    let settings = [
+        (r#""never""#, r#""never""#),
+        (r#"{"diverging":{}}"#, r#"{"diverging":{"window":2,"threshold":0.001,"patience":2,"ema":0.3}}"#),
+        (r#"{"overfitting":{}}"#, r#"{"overfitting":{"threshold":0.1,"patience":2,"require_rise":false,"ema":0.3}}"#),
+        (r#"{"underperforming":{}}"#, r#"{"underperforming":{"mark":0.05,"keep":0.25}}"#),
+        (r#"{"worse_than_untrained":{}}"#, r#"{"worse_than_untrained":{"margin":0.1,"patience":3,"after":0.1}}"#),
+        (r#"{"patience":{"stalled":{}}}"#, r#"{"patience":{"stalled":{"evaluations":10,"gain":0.0}}}"#),
+        (r#"{"patience":{"generalization_loss":{}}}"#, r#"{"patience":{"generalization_loss":{"alpha":5.0}}}"#),
+        (r#"{"patience":{"quotient":{}}}"#, r#"{"patience":{"quotient":{"alpha":3.0,"strip":5}}}"#),
+        (r#"{"patience":{"rising":{}}}"#, r#"{"patience":{"rising":{"strips":2,"strip":5}}}"#),
+        (r#"{"median_stopping":{}}"#, r#"{"median_stopping":{"peers":5,"grace":0.1}}"#),
+        (r#"{"successive_halving":{"first":0.125}}"#, r#"{"successive_halving":{"first":0.125,"eta":3}}"#),
+        (r#"{"hyperband":{"first":0.125}}"#, r#"{"hyperband":{"first":0.125,"eta":3}}"#),
+        (r#"{"asha":{"first":0.125}}"#, r#"{"asha":{"first":0.125,"eta":3}}"#),
+        (r#"{"extrapolation":{}}"#, r#"{"extrapolation":{"bound":0.05,"evaluations":10}}"#),
+        (r#"{"patient":{"evaluations":2,"policy":"never"}}"#, r#"{"patient":{"evaluations":2,"policy":"never"}}"#),
+        (
+            r#"{"not_before":{"progress":0.5,"policy":{"patient":{"evaluations":2,"policy":"never"}}}}"#,
+            r#"{"not_before":{"progress":0.5,"policy":{"patient":{"evaluations":2,"policy":"never"}}}}"#,
+        ),
+        (
+            r#"{"at_least_peers":{"peers":3,"policy":{"any_of":["never"]}}}"#,
+            r#"{"at_least_peers":{"peers":3,"policy":{"any_of":["never"]}}}"#,
+        ),
+    ];
+    for (brief, full) in settings {
+        let read: Policy = serde_json::from_str(brief).unwrap_or_else(|error| panic!("{brief}: {error}"));
+        assert_eq!(serde_json::to_string(&read).unwrap(), full);
+        assert_eq!(serde_json::from_str::<Policy>(full).unwrap(), read);
+    }
+    let default = serde_json::to_string(&Policy::Patience(Patience::default())).unwrap();
+    assert_eq!(default, r#"{"patience":{"stalled":{"evaluations":10,"gain":0.0}}}"#);
+}
+
+#[test]
+fn a_bad_policy_file_names_policy_and_field() {
+    let cases = [
+        (r#"{"median_stopping":{"peer":3}}"#, "median_stopping: unknown field `peer`, expected `peers` or `grace`"),
+        (r#"{"diverging":{"x":3}}"#, "diverging: unknown field `x`, expected one of `window`"),
+        (r#"{"patience":{"rising":{"x":3}}}"#, "patience: unknown field `x`, expected `strips` or `strip`"),
+        (r#"{"patience":{"falling":{}}}"#, "patience: unknown variant `falling`, expected one of `stalled`"),
+        (r#"{"asha":{"eta":-1}}"#, "asha: invalid value: integer `-1`, expected usize"),
+        (r#"{"asha":{"eta":1}}"#, "asha: eta is 1, but must be at least 2"),
+        (r#"{"patient":{"evaluations":0,"policy":"never"}}"#, "patient: evaluations is 0, but must be at least 1"),
+        (r#"{"patient":{"policy":"never"}}"#, "patient: missing field `evaluations`"),
+        (
+            r#"{"not_before":{"progress":0.5,"policy":{"hyperband":{"first":2}}}}"#,
+            "not_before: hyperband: first is 2, but must be from 0.000001 to under 1",
+        ),
+        (
+            r#"{"any_of":["never",{"at_least_peers":{"peers":1,"policy":{"extrapolation":{"x":1}}}}]}"#,
+            "at_least_peers: extrapolation: unknown field `x`, expected `bound` or `evaluations`",
+        ),
+        (r#"{"halving":{}}"#, "unknown variant `halving`, expected one of `never`"),
+    ];
+    for (json, expected) in cases {
+        let error = serde_json::from_str::<Policy>(json).unwrap_err().to_string();
+        assert!(error.starts_with(expected), "{error}");
+        assert!(error.contains(" at line 1 column ") || error.contains(", but must be "), "{error}");
+    }
+}
+
+fn standing() -> Standing {
+    Standing { step: 5, mark: 0.15000000000000002, place: 7, of: 12, kept: 3, loss: f64::NAN, cut: 1.5 }
+}
+
 fn reasons() -> Vec<(Reason, &'static str)> {
     vec![
         (
@@ -113,6 +181,60 @@ fn reasons() -> Vec<(Reason, &'static str)> {
              to inf",
         ),
         (
+            Reason::WorseThanUntrained { step: 8, loss: 19.5, untrained: 1.375, margin: 0.1, patience: 3 },
+            "worse than untrained at step 8: loss 19.5000 against 1.3750 before training, above it by more than a share of \
+             0.1, 3 times in a row",
+        ),
+        (
+            Reason::Stalled { step: 8, best: 1.5, since: f64::INFINITY, gain: 0.0, evaluations: 10 },
+            "stalled at step 8: the best of 10 evaluations, inf, is not under the best before them, 1.5000, by more than a \
+             share of 0",
+        ),
+        (
+            Reason::GeneralizationLoss { step: 8, loss: 3.0, best: 2.0, percent: 50.0, alpha: 5.0 },
+            "generalization loss at step 8: loss 3.0000 is 50.0000 percent above its lowest, 2.0000, and over 5 is too much",
+        ),
+        (
+            Reason::Quotient { step: 8, percent: 50.0, per_mille: 12.5, quotient: 4.0, alpha: 3.0, strip: 5 },
+            "quotient at step 8: a generalization loss of 50.0000 percent against training progress of 12.5000 per mille \
+             over 5 evaluations is 4.0000, over 3",
+        ),
+        (
+            Reason::Rising { step: 8, from: 1.0, to: 2.0, strips: 2, strip: 5 },
+            "rising at step 8: from 1.0000 to 2.0000 in 2 strips of 5 evaluations, each ending higher than the one before",
+        ),
+        (
+            Reason::MedianStopping { step: 8, progress: 0.25, best: 2.0, median: 1.5, peers: 11 },
+            "median stopping at step 8: its best loss is 2.0000, but the median of what 11 others averaged up to progress \
+             0.2500 is 1.5000",
+        ),
+        (
+            Reason::SuccessiveHalving(standing()),
+            "successive halving at step 5: place 7 of 12 at progress 0.15 with loss NaN, but only the best 3 stay, up to \
+             1.5000",
+        ),
+        (
+            Reason::Hyperband { bracket: 1, standing: standing() },
+            "hyperband, bracket 1, at step 5: place 7 of 12 at progress 0.15 with loss NaN, but only the best 3 stay, up \
+             to 1.5000",
+        ),
+        (
+            Reason::Asha(standing()),
+            "asha at step 5: place 7 of 12 at progress 0.15 with loss NaN, but only the best 3 stay, up to 1.5000",
+        ),
+        (
+            Reason::Extrapolation {
+                step: 12,
+                expected: 1.5,
+                target: 1.25,
+                chance: 0.0001,
+                bound: 0.05,
+                evaluations: 10,
+            },
+            "extrapolation at step 12: 10 evaluations lead to a loss of 1.5000 at the end, and the chance to get under the \
+             best so far, 1.2500, is 1.000e-4, under 0.05",
+        ),
+        (
             Reason::Custom {
                 policy: "plateau".into(),
                 numbers: BTreeMap::from([("since".into(), f64::NAN), ("best".into(), 0.0)]),
@@ -127,6 +249,14 @@ fn reasons() -> Vec<(Reason, &'static str)> {
 fn every_reason_reads_as_a_sentence_with_its_numbers() {
     for (reason, expected) in reasons() {
         assert_eq!(reason.to_string(), expected);
+    }
+}
+
+#[test]
+fn a_reasons_sentence_starts_with_the_word_that_it_is_counted_by() {
+    for (reason, _) in reasons() {
+        let word = if matches!(reason, Reason::NotFinite { .. }) { "not finite" } else { reason.word() };
+        assert!(reason.to_string().starts_with(word), "{reason}, not {word}");
     }
 }
 

@@ -5,6 +5,7 @@ mod curve;
 mod curves;
 mod decorators;
 mod diverging;
+mod every;
 mod extrapolation;
 mod files;
 mod halving;

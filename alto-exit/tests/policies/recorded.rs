@@ -4,8 +4,9 @@ use std::fmt::Write;
 use std::path::Path;
 
 use alto_exit::{
-    Curve, Diverging, End, EvaluationPoint, ExitPolicy, LossAware, Never, Overfitting, Reason, TrainPoint,
-    Underperforming, Verdict,
+    AnyOf, Asha, AtLeastPeers, Curve, Diverging, End, EvaluationPoint, ExitPolicy, Extrapolation, Hyperband, LossAware,
+    MedianStopping, Never, NotBefore, Overfitting, Patience, Patient, Reason, Standing, SuccessiveHalving, TrainPoint,
+    Underperforming, Verdict, WorseThanUntrained,
 };
 use serde::Deserialize;
 
@@ -96,40 +97,110 @@ fn exit(curve: &Curve) -> Option<&Reason> {
 fn cell(curve: &Curve) -> String {
     match exit(curve) {
         None => "-".into(),
-        Some(Reason::Underperforming { step, place, .. }) => format!("step {step}, place {place}"),
-        Some(Reason::Diverging { step, .. } | Reason::Overfitting { step, .. }) => format!("step {step}"),
+        Some(
+            Reason::Underperforming { step, place, .. }
+            | Reason::SuccessiveHalving(Standing { step, place, .. })
+            | Reason::Hyperband { standing: Standing { step, place, .. }, .. }
+            | Reason::Asha(Standing { step, place, .. }),
+        ) => format!("step {step}, place {place}"),
+        Some(
+            Reason::Diverging { step, .. }
+            | Reason::Overfitting { step, .. }
+            | Reason::WorseThanUntrained { step, .. }
+            | Reason::Stalled { step, .. }
+            | Reason::GeneralizationLoss { step, .. }
+            | Reason::Quotient { step, .. }
+            | Reason::Rising { step, .. }
+            | Reason::MedianStopping { step, .. },
+        ) => format!("step {step}"),
+        Some(Reason::Extrapolation { step, chance, .. }) => format!("step {step}, {:.1}%", 100.0 * chance),
         Some(other) => panic!("no recorded run ends so: {other}"),
     }
 }
 
-fn table(runs: &[Curve]) -> String {
-    let policies: [(&str, Box<dyn ExitPolicy>); 6] = [
+type Named = (&'static str, Box<dyn ExitPolicy>);
+
+/// The paper's policies, by themselves and together.
+fn papers() -> Vec<Named> {
+    vec![
         ("never", Box::new(Never)),
         ("diverging", Box::new(Diverging::default())),
         ("overfitting", Box::new(Overfitting::default())),
         ("and rising", Box::new(Overfitting { require_rise: true, ..Overfitting::default() })),
         ("underperforming", Box::new(Underperforming::default())),
         ("loss aware", Box::new(LossAware::default())),
-    ];
-    let mut out = format!("{:<16}  {:>9}  {:>15}  {:>8}", "run", "untrained", "best", "last");
-    for (name, _) in &policies {
-        write!(out, "  {name:<16}").expect("a String takes all");
-    }
-    let outcomes: Vec<Vec<Curve>> = policies.iter().map(|(_, policy)| played(&**policy, runs)).collect();
-    for (job, run) in runs.iter().enumerate() {
-        let untrained = run.untrained().expect("evaluated before the first step").loss;
-        let best = run.best().expect("evaluated");
-        let last = run.evaluations.last().expect("evaluated").loss;
-        let at = format!("{:.4} at {:>2}", best.loss, best.step);
-        write!(out, "\n{:<16}  {untrained:>9.4}  {at:>15}  {last:>8.4}", RUNS[job]).expect("a String takes all");
-        for outcome in &outcomes {
-            write!(out, "  {:<16}", cell(&outcome[job])).expect("a String takes all");
+    ]
+}
+
+/// Those that look at one curve; six evaluations are too few for some of the defaults.
+fn single() -> Vec<Named> {
+    let rising = Patience::Rising { strips: 2, strip: 1 };
+    vec![
+        ("untrained", Box::new(WorseThanUntrained::default())),
+        ("and at once", Box::new(WorseThanUntrained { patience: 1, after: 0.0, ..WorseThanUntrained::default() })),
+        ("stalled for 2", Box::new(Patience::Stalled { evaluations: 2, gain: 0.0 })),
+        ("GL 5", Box::new(Patience::GeneralizationLoss { alpha: 5.0 })),
+        ("PQ 0.5 by 2", Box::new(Patience::Quotient { alpha: 0.5, strip: 2 })),
+        ("UP 2 by 1", Box::new(rising)),
+    ]
+}
+
+/// Those that compare.
+fn comparing() -> Vec<Named> {
+    vec![
+        ("median", Box::new(MedianStopping::default())),
+        ("halving", Box::new(SuccessiveHalving { first: 0.05, eta: 3 })),
+        ("hyperband", Box::new(Hyperband { first: 0.05, eta: 3 })),
+        ("asha", Box::new(Asha { first: 0.05, eta: 3 })),
+        ("extrapolation 4", Box::new(Extrapolation { evaluations: 4, ..Extrapolation::default() })),
+    ]
+}
+
+fn decorated() -> Vec<Named> {
+    let overfitting = Overfitting::default;
+    let untrained = WorseThanUntrained::default;
+    vec![
+        ("patient for 2", Box::new(Patient { evaluations: 2, policy: overfitting() })),
+        ("not before 0.8", Box::new(NotBefore { progress: 0.8, policy: overfitting() })),
+        ("12 peers", Box::new(AtLeastPeers { peers: 12, policy: overfitting() })),
+        ("with untrained", Box::new(AnyOf(vec![Box::new(LossAware::default()), Box::new(untrained())]))),
+    ]
+}
+
+fn table(runs: &[Curve]) -> String {
+    let mut out = String::new();
+    for (title, policies) in [
+        ("the paper's policies", papers()),
+        ("policies that look at one curve", single()),
+        ("policies that compare", comparing()),
+        ("decorated: overfitting, and loss aware", decorated()),
+    ] {
+        write!(out, "{title}\n{:<16}  {:>9}  {:>15}  {:>8}", "run", "untrained", "best", "last")
+            .expect("a String takes all");
+        for (name, _) in &policies {
+            write!(out, "  {name:<16}").expect("a String takes all");
         }
+        let outcomes: Vec<Vec<Curve>> = policies.iter().map(|(_, policy)| played(&**policy, runs)).collect();
+        for (job, run) in runs.iter().enumerate() {
+            let untrained = run.untrained().expect("evaluated before the first step").loss;
+            let best = run.best().expect("evaluated");
+            let last = run.evaluations.last().expect("evaluated").loss;
+            let at = format!("{:.4} at {:>2}", best.loss, best.step);
+            write!(out, "\n{:<16}  {untrained:>9.4}  {at:>15}  {last:>8.4}", RUNS[job]).expect("a String takes all");
+            for outcome in &outcomes {
+                write!(out, "  {:<16}", cell(&outcome[job])).expect("a String takes all");
+            }
+        }
+        out.push_str("\n\n");
     }
-    out.push_str("\n\nwhy the loss-aware policy ends them\n");
-    for (name, curve) in RUNS.iter().zip(&outcomes[5]) {
-        let reason = exit(curve).map_or("goes on to the end".into(), Reason::to_string);
-        writeln!(out, "{name:<16}  {reason}").expect("a String takes all");
+    out.push_str("why they end");
+    for (name, policy) in papers().into_iter().chain(single()).chain(comparing()).skip(5) {
+        write!(out, "\n\n{name}\n").expect("a String takes all");
+        for (run, curve) in RUNS.iter().zip(played(&*policy, runs)) {
+            let reason = exit(&curve).map_or("goes on to the end".into(), Reason::to_string);
+            writeln!(out, "{run:<16}  {reason}").expect("a String takes all");
+        }
+        out.pop();
     }
     let lines: Vec<&str> = out.lines().map(str::trim_end).collect();
     lines.join("\n") + "\n"
@@ -158,9 +229,11 @@ fn a_run_that_explodes_at_once_and_stays_high_is_a_blind_spot_of_both_slopes_and
     // Only the comparison with the others ends it: the last place of twelve.
     let ended = played(&Underperforming::default(), &runs);
     assert!(matches!(exit(&ended[11]), Some(Reason::Underperforming { place: 12, of: 12, .. })));
-    // Alone in its cohort, it trains to the end.
+    // Alone in its cohort, it trains to the end, but for the comparison with the untrained adapter.
     let alone = played(&LossAware::default(), &runs[11..]);
     assert_eq!(exit(&alone[0]), None);
+    let caught = played(&WorseThanUntrained::default(), &runs[11..]);
+    assert!(matches!(exit(&caught[0]), Some(Reason::WorseThanUntrained { step: 24, .. })), "{:?}", exit(&caught[0]));
 }
 
 #[test]
