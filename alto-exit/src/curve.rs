@@ -109,6 +109,11 @@ impl Curve {
         self.evaluations.iter().filter(|evaluation| evaluation.step > 0)
     }
 
+    /// The loss of [`best`](Self::best); infinite where there is none.
+    pub(crate) fn lowest(&self) -> f64 {
+        lowest(&self.evaluations)
+    }
+
     /// The latest evaluation; `None` where it is one before the first step.
     pub(crate) fn latest(&self) -> Option<&EvaluationPoint> {
         self.evaluations.last().filter(|evaluation| evaluation.step > 0)
@@ -129,4 +134,19 @@ impl Curve {
         self.end = None;
         true
     }
+}
+
+/// The lowest finite loss after the first step; infinite where there is none.
+pub(crate) fn lowest(evaluations: &[EvaluationPoint]) -> f64 {
+    let finite = |at: &EvaluationPoint| if at.step > 0 && at.loss.is_finite() { at.loss } else { f64::INFINITY };
+    let lower = |a: f64, b: f64| if b < a { b } else { a };
+    // Four at a time: one after the other, each would wait for the one before.
+    let (fours, rest) = evaluations.as_chunks::<4>();
+    let mut lowest = [f64::INFINITY; 4];
+    for four in fours {
+        for (lowest, at) in lowest.iter_mut().zip(four) {
+            *lowest = lower(*lowest, finite(at));
+        }
+    }
+    rest.iter().map(finite).chain(lowest).fold(f64::INFINITY, lower)
 }

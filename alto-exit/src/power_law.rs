@@ -14,8 +14,8 @@ const EXPONENTS: u32 = 12;
 /// How often the grid's spacing is halved about the exponent that fits best.
 const HALVINGS: i32 = 4;
 
-/// More points than these are thinned out.
-const MOST_POINTS: usize = 32;
+/// More points than these would not be worth their time.
+pub(crate) const MOST_POINTS: usize = 32;
 
 /// A loss at a progress over 0.
 #[derive(Debug, Clone, Copy)]
@@ -32,10 +32,8 @@ pub(crate) struct Outlook {
     pub(crate) chance: f64,
 }
 
-/// The outlook from at least four points in order; `None` where the numbers can't be fitted.
+/// The outlook from at least four points, latest first; `None` where the numbers can't be fitted.
 pub(crate) fn outlook(points: &[Point], target: f64) -> Option<Outlook> {
-    let stride = points.len().div_ceil(MOST_POINTS).max(1);
-    let points: Vec<Point> = points.iter().rev().step_by(stride).copied().collect();
     let latest = points.first()?.progress;
     // All numbers are relative, to the latest progress and the largest loss: nothing overflows, whatever the unit.
     let unit = points.iter().map(|point| point.loss.abs()).fold(f64::MIN_POSITIVE, f64::max);

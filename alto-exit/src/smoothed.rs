@@ -21,19 +21,38 @@ impl Curve {
     /// Seeded with the first loss, then `alpha * loss + (1 - alpha) * average`, step by step; an `alpha` of 1 doesn't
     /// smooth. From a loss that is not finite on, the average isn't either.
     pub fn smoothed(&self, alpha: f64) -> Vec<Smoothed> {
-        self.smoothing(alpha).collect()
+        self.smoothing(alpha, 0, None, 0).collect()
     }
 
     /// The last so many of [`smoothed`](Self::smoothed), or all where there are fewer.
     pub(crate) fn latest_smoothed(&self, alpha: f64, count: usize) -> Vec<Smoothed> {
         let before = self.trained().count().saturating_sub(count);
-        self.smoothing(alpha).skip(before).collect()
+        // What the evaluations before have taken in, in one go.
+        let until = self.trained().take(before).map(|evaluation| evaluation.step).max();
+        let (average, taken) = match (until, self.train.split_first()) {
+            (Some(until), Some((first, others))) if first.step <= until => {
+                let (mut average, mut taken) = (first.loss, 1);
+                for point in others.iter().take_while(|point| point.step <= until) {
+                    average = alpha * point.loss + (1.0 - alpha) * average;
+                    taken += 1;
+                }
+                (Some(average), taken)
+            }
+            _ => (None, 0),
+        };
+        self.smoothing(alpha, before, average, taken).collect()
     }
 
-    fn smoothing(&self, alpha: f64) -> impl Iterator<Item = Smoothed> {
-        let mut train = self.train.iter().peekable();
-        let mut average = None;
-        self.trained().map(move |evaluation| {
+    /// Goes on after so many evaluations, which have taken in so many training losses.
+    fn smoothing(
+        &self,
+        alpha: f64,
+        before: usize,
+        mut average: Option<f64>,
+        taken: usize,
+    ) -> impl Iterator<Item = Smoothed> {
+        let mut train = self.train[taken..].iter().peekable();
+        self.trained().skip(before).map(move |evaluation| {
             while let Some(point) = train.next_if(|point| point.step <= evaluation.step) {
                 average = Some(average.map_or(point.loss, |so_far| alpha * point.loss + (1.0 - alpha) * so_far));
             }

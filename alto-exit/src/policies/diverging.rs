@@ -45,11 +45,29 @@ impl ExitPolicy for Diverging {
         if self.check().is_err() {
             return Verdict::Keep;
         }
+        self.verdict(curve, &curve.latest_smoothed(self.ema, self.needed()))
+    }
+
+    fn check(&self) -> Result<(), SettingError> {
+        let settings = Settings("diverging");
+        settings.at_least(2, "window", self.window)?;
+        settings.finite("threshold", self.threshold)?;
+        settings.at_least(1, "patience", self.patience)?;
+        settings.share("ema", self.ema)
+    }
+}
+
+impl Diverging {
+    /// How many of the latest evaluations it looks at.
+    pub(super) fn needed(&self) -> usize {
+        self.window.saturating_add(self.patience - 1)
+    }
+
+    /// The verdict by the latest evaluations, with right settings.
+    pub(super) fn verdict(&self, curve: &Curve, evaluations: &[Smoothed]) -> Verdict {
         if let Some(reason) = not_finite(curve) {
             return Verdict::Exit(reason);
         }
-        let needed = self.window.saturating_add(self.patience - 1);
-        let evaluations = curve.latest_smoothed(self.ema, needed);
         let latest_first = evaluations.windows(self.window).rev().take(self.patience);
         let rising: Vec<Slopes> = latest_first
             .map_while(Slopes::over)
@@ -67,21 +85,13 @@ impl ExitPolicy for Diverging {
             _ => Verdict::Keep,
         }
     }
-
-    fn check(&self) -> Result<(), SettingError> {
-        let settings = Settings("diverging");
-        settings.at_least(2, "window", self.window)?;
-        settings.finite("threshold", self.threshold)?;
-        settings.at_least(1, "patience", self.patience)?;
-        settings.share("ema", self.ema)
-    }
 }
 
 /// The first recorded loss that is not finite; on the same step the training loss, which came first.
 fn not_finite(curve: &Curve) -> Option<Reason> {
-    // Nearly every curve is done with here; the search below takes several times as long.
-    let is_finite = curve.train.iter().all(|point| point.loss.is_finite())
-        && curve.evaluations.iter().all(|point| point.loss.is_finite());
+    // Nearly every curve is done with here, and without a branch by loss; the search below takes several times as long.
+    let is_finite = curve.train.iter().fold(true, |all, point| all & point.loss.is_finite())
+        & curve.evaluations.iter().fold(true, |all, point| all & point.loss.is_finite());
     if is_finite {
         return None;
     }

@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::curve::Curve;
+use crate::curve::{Curve, EvaluationPoint};
 use crate::policy::{ExitPolicy, Verdict};
-use crate::power_law::{Outlook, Point, outlook};
+use crate::power_law::{MOST_POINTS, Outlook, Point, outlook};
 use crate::reason::Reason;
 use crate::setting::{SettingError, Settings, checked};
 
@@ -54,7 +54,7 @@ impl ExitPolicy for Extrapolation {
     }
 
     fn judge_all(&self, jobs: &[usize], cohort: &[Curve]) -> Vec<Verdict> {
-        let best: Vec<f64> = cohort.iter().map(|curve| curve.best().map_or(f64::INFINITY, |best| best.loss)).collect();
+        let best: Vec<f64> = cohort.iter().map(Curve::lowest).collect();
         let target = best.iter().copied().fold(f64::INFINITY, f64::min);
         let verdict = |&job: &usize| {
             // Whoever holds the target has nothing to beat.
@@ -77,14 +77,14 @@ impl ExitPolicy for Extrapolation {
 impl Extrapolation {
     fn verdict(&self, curve: &Curve, target: f64) -> Verdict {
         let Some(latest) = curve.latest().filter(|latest| latest.progress < 1.0) else { return Verdict::Keep };
-        let points: Vec<Point> = curve
-            .trained()
-            .filter(|at| at.loss.is_finite() && at.progress > 0.0)
-            .map(|at| Point { progress: at.progress, loss: at.loss })
-            .collect();
-        if points.len() < self.evaluations {
+        let is_usable = |at: &&EvaluationPoint| at.step > 0 && at.loss.is_finite() && at.progress > 0.0;
+        let evaluations = curve.evaluations.iter().filter(is_usable).count();
+        if evaluations < self.evaluations {
             return Verdict::Keep;
         }
+        let usable = curve.evaluations.iter().rev().filter(is_usable);
+        let thinned = usable.step_by(evaluations.div_ceil(MOST_POINTS));
+        let points: Vec<Point> = thinned.map(|at| Point { progress: at.progress, loss: at.loss }).collect();
         match outlook(&points, target) {
             Some(Outlook { expected, chance }) if chance < self.bound => Verdict::Exit(Reason::Extrapolation {
                 step: latest.step,
@@ -92,7 +92,7 @@ impl Extrapolation {
                 target,
                 chance,
                 bound: self.bound,
-                evaluations: points.len(),
+                evaluations,
             }),
             _ => Verdict::Keep,
         }

@@ -32,6 +32,21 @@ impl LossAware {
     fn parts(&self) -> [&dyn ExitPolicy; 3] {
         [&self.diverging, &self.overfitting, &self.underperforming]
     }
+
+    /// The verdict of the two that look at the job alone.
+    fn alone(&self, job: usize, cohort: &[Curve]) -> Verdict {
+        let Self { diverging, overfitting, .. } = self;
+        if diverging.ema != overfitting.ema || diverging.check().is_err() || overfitting.check().is_err() {
+            return any_of::first_exit(self.parts().into_iter().take(2), job, cohort);
+        }
+        // A long curve is smoothed once for both: that is what takes time.
+        let curve = &cohort[job];
+        let evaluations = curve.latest_smoothed(diverging.ema, diverging.needed().max(overfitting.needed()));
+        match diverging.verdict(curve, &evaluations) {
+            Verdict::Keep => overfitting.verdict(&evaluations),
+            exit => exit,
+        }
+    }
 }
 
 impl ExitPolicy for LossAware {
@@ -44,7 +59,14 @@ impl ExitPolicy for LossAware {
     }
 
     fn judge_all(&self, jobs: &[usize], cohort: &[Curve]) -> Vec<Verdict> {
-        any_of::first_exits(self.parts().into_iter(), jobs, cohort)
+        let mut verdicts: Vec<Verdict> = jobs.iter().map(|&job| self.alone(job, cohort)).collect();
+        let is_open = |&at: &usize| verdicts[at] == Verdict::Keep;
+        let open: Vec<usize> = (0..jobs.len()).filter(is_open).collect();
+        let asked: Vec<usize> = open.iter().map(|&at| jobs[at]).collect();
+        for (at, verdict) in open.into_iter().zip(self.underperforming.judge_all(&asked, cohort)) {
+            verdicts[at] = verdict;
+        }
+        verdicts
     }
 
     fn check(&self) -> Result<(), SettingError> {

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::curve::Curve;
+use crate::curve::{Curve, EvaluationPoint};
 use crate::policy::{ExitPolicy, Verdict};
 use crate::reason::Reason;
 use crate::setting::{SettingError, Settings, checked};
@@ -65,7 +65,7 @@ impl ExitPolicy for MedianStopping {
             for &(_, at) in together {
                 let job = jobs[at];
                 let (median, peers) = medians.without(averages[job].value);
-                let best = cohort[job].best().map_or(f64::INFINITY, |best| best.loss);
+                let best = cohort[job].lowest();
                 if peers >= self.peers && best > median {
                     let step = cohort[job].latest().map_or(0, |latest| latest.step);
                     verdicts[at] = Verdict::Exit(Reason::MedianStopping { step, progress, best, median, peers });
@@ -84,37 +84,50 @@ impl ExitPolicy for MedianStopping {
 
 /// One job's running average, which is asked for at ever later progress.
 struct Average<'a> {
-    curve: &'a Curve,
-    /// Evaluations that were looked at.
-    seen: usize,
+    /// Evaluations that are not in it yet.
+    ahead: &'a [EvaluationPoint],
+    /// Up to which progress nothing more comes into it, and how far the job has come; NaN for a job without any evaluation.
+    holds: f64,
+    latest: f64,
     sum: f64,
     count: usize,
+    mean: f64,
     /// The average where it was last asked for, if the job got so far.
     value: Option<f64>,
 }
 
 impl<'a> Average<'a> {
     fn of(curve: &'a Curve) -> Self {
-        Self { curve, seen: 0, sum: 0.0, count: 0, value: None }
+        let latest = curve.latest().map_or(f64::NAN, |latest| latest.progress);
+        let (holds, mean) = (f64::NEG_INFINITY, f64::NAN);
+        Self { ahead: &curve.evaluations, holds, latest, sum: 0.0, count: 0, mean, value: None }
     }
 
     fn at(&mut self, progress: f64) -> Option<f64> {
         self.value = None;
-        let reaches = self.curve.latest().is_some_and(|latest| latest.progress >= progress);
-        if !reaches {
+        if !(self.latest >= progress) {
             return None;
         }
-        let news = self.curve.evaluations[self.seen..].iter().take_while(|at| at.step == 0 || at.progress <= progress);
-        for at in news {
-            self.seen += 1;
+        if self.holds <= progress {
+            self.take_in(progress);
+        }
+        self.value = (self.count > 0).then_some(self.mean);
+        self.value
+    }
+
+    fn take_in(&mut self, progress: f64) {
+        let mut news = 0;
+        for at in self.ahead.iter().take_while(|at| at.step == 0 || at.progress <= progress) {
+            news += 1;
             if at.step > 0 {
                 self.sum += at.loss;
                 self.count += 1;
             }
         }
+        self.ahead = &self.ahead[news..];
+        self.holds = self.ahead.first().map_or(f64::INFINITY, |next| next.progress);
         let mean = self.sum / self.count as f64;
-        self.value = (self.count > 0).then_some(if mean.is_finite() { mean } else { f64::INFINITY });
-        self.value
+        self.mean = if mean.is_finite() { mean } else { f64::INFINITY };
     }
 }
 

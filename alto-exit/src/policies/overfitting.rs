@@ -45,11 +45,28 @@ impl ExitPolicy for Overfitting {
         if self.check().is_err() {
             return Verdict::Keep;
         }
-        // With the one before, which a rise is measured from.
-        let evaluations = curve.latest_smoothed(self.ema, self.patience.saturating_add(1));
+        self.verdict(&curve.latest_smoothed(self.ema, self.needed()))
+    }
+
+    fn check(&self) -> Result<(), SettingError> {
+        let settings = Settings("overfitting");
+        settings.finite("threshold", self.threshold)?;
+        settings.at_least(1, "patience", self.patience)?;
+        settings.share("ema", self.ema)
+    }
+}
+
+impl Overfitting {
+    /// How many of the latest evaluations it looks at: one more, which a rise is measured from.
+    pub(super) fn needed(&self) -> usize {
+        self.patience.saturating_add(1)
+    }
+
+    /// The verdict by the latest evaluations, with right settings.
+    pub(super) fn verdict(&self, evaluations: &[Smoothed]) -> Verdict {
         let latest_first = (0..evaluations.len()).rev().take(self.patience);
         let gaps: Vec<Gap> = latest_first
-            .map_while(|at| Gap::at(&evaluations[at]).filter(|_| !self.require_rise || rose(&evaluations, at)))
+            .map_while(|at| Gap::at(&evaluations[at]).filter(|_| !self.require_rise || rose(evaluations, at)))
             .take_while(|gap| gap.gap > self.threshold)
             .collect();
         match gaps.first() {
@@ -63,13 +80,6 @@ impl ExitPolicy for Overfitting {
             }),
             _ => Verdict::Keep,
         }
-    }
-
-    fn check(&self) -> Result<(), SettingError> {
-        let settings = Settings("overfitting");
-        settings.finite("threshold", self.threshold)?;
-        settings.at_least(1, "patience", self.patience)?;
-        settings.share("ema", self.ema)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::curve::{Curve, EvaluationPoint};
+use crate::curve::{Curve, EvaluationPoint, lowest};
 use crate::policy::{ExitPolicy, Verdict};
 use crate::reason::Reason;
 use crate::setting::{SettingError, Settings, checked};
@@ -107,16 +107,18 @@ impl ExitPolicy for Patience {
 }
 
 fn stalled(curve: &Curve, evaluations: usize, gain: f64) -> Option<Reason> {
-    let before = curve.trained().count().checked_sub(evaluations)?;
-    let best = curve.trained().take(before).map(|at| finite_or_high(at.loss)).fold(f64::INFINITY, f64::min);
-    let since = curve.trained().skip(before).map(|at| finite_or_high(at.loss)).fold(f64::INFINITY, f64::min);
+    let latest_first = (0..curve.evaluations.len()).rev().filter(|&at| curve.evaluations[at].step > 0);
+    let split = latest_first.take(evaluations).last()?;
+    let (earlier, latest) = curve.evaluations.split_at(split);
+    // With fewer evaluations than that, there are none earlier.
+    let (best, since) = (lowest(earlier), lowest(latest));
     let has_gained = since < best - gain * best.abs();
     let step = curve.latest()?.step;
     (best.is_finite() && !has_gained).then_some(Reason::Stalled { step, best, since, gain, evaluations })
 }
 
 fn generalization_loss(curve: &Curve, alpha: f64) -> Option<Reason> {
-    let (latest, best) = (curve.latest()?, curve.best()?.loss);
+    let (latest, best) = (curve.latest()?, curve.lowest());
     let percent = percent_above(latest.loss, best)?;
     let step = latest.step;
     (percent > alpha).then_some(Reason::GeneralizationLoss { step, loss: latest.loss, best, percent, alpha })
@@ -124,7 +126,7 @@ fn generalization_loss(curve: &Curve, alpha: f64) -> Option<Reason> {
 
 fn quotient(curve: &Curve, alpha: f64, strip: usize) -> Option<Reason> {
     let latest = ends_strip(curve, strip)?;
-    let percent = percent_above(latest.loss, curve.best()?.loss)?;
+    let percent = percent_above(latest.loss, curve.lowest())?;
     let means = training_means(curve, strip)?;
     let lowest = means.iter().copied().fold(f64::INFINITY, f64::min);
     if !(lowest > 0.0 && means.iter().all(|mean| mean.is_finite())) {
@@ -153,7 +155,7 @@ fn ends_strip(curve: &Curve, strip: usize) -> Option<&EvaluationPoint> {
 
 /// Generalization loss; `None` where there is none to speak of.
 fn percent_above(loss: f64, best: f64) -> Option<f64> {
-    (best > 0.0).then(|| 100.0 * (finite_or_high(loss) / best - 1.0))
+    (best > 0.0 && best.is_finite()).then(|| 100.0 * (finite_or_high(loss) / best - 1.0))
 }
 
 fn finite_or_high(loss: f64) -> f64 {
