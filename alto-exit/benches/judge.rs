@@ -4,13 +4,14 @@
 //! for having both outcomes where it can, before it is timed.
 
 use std::hint::black_box;
+use std::time::Duration;
 
 use alto_exit::{
     Asha, AtLeastPeers, Curve, Diverging, EvaluationPoint, ExitPolicy, Extrapolation, Hyperband, LossAware,
     MedianStopping, Never, NotBefore, Overfitting, Patience, Patient, SuccessiveHalving, TrainPoint, Underperforming,
     Verdict, WorseThanUntrained,
 };
-use criterion::{BatchSize, Criterion};
+use criterion::Criterion;
 
 const JOBS: usize = 1000;
 const EVALUATIONS: u64 = 1000;
@@ -23,17 +24,17 @@ fn main() {
     // Batch sizes differ: no two jobs are equally far.
     let apart = cohort(|job| HERE * (1.0 - job as f64 / (2 * JOBS) as f64));
     let jobs: Vec<usize> = (0..JOBS).collect();
-    let mut criterion = Criterion::default().sample_size(20).configure_from_args();
+    let mut criterion = Criterion::default()
+        .sample_size(20)
+        .warm_up_time(Duration::from_millis(200))
+        .measurement_time(Duration::from_millis(500))
+        .configure_from_args();
     for (name, policy) in policies() {
         check(name, &*policy, &jobs, &together, name != "never");
         check(name, &*policy, &jobs, &apart, false);
         for (how, cohort) in [("together", &together), ("apart", &apart)] {
             criterion.bench_function(&format!("{name}/{how}"), |bench| {
-                bench.iter_batched(
-                    || (),
-                    |()| policy.judge_all(black_box(&jobs), black_box(cohort)),
-                    BatchSize::PerIteration,
-                );
+                bench.iter(|| policy.judge_all(black_box(&jobs), black_box(cohort)));
             });
         }
     }

@@ -48,8 +48,8 @@ pub(crate) fn outlook(points: &[Point], target: f64) -> Option<Outlook> {
     for (at, fit) in fits.iter().enumerate() {
         let (before, after) = (&fits[at.saturating_sub(1)], &fits[(at + 1).min(fits.len() - 1)]);
         let weight = (after.exponent - before.exponent) * (fit.residual / least).powf(-n / 2.0);
-        // The distribution is dear, and this fit changes nothing.
-        if weight < 1e-6 {
+        // The distribution is dear, and this fit changes next to nothing.
+        if weight < 1e-4 {
             continue;
         }
         let scale = (fit.residual / (n - 2.0) * fit.spread).sqrt();

@@ -78,13 +78,17 @@ impl Extrapolation {
     fn verdict(&self, curve: &Curve, target: f64) -> Verdict {
         let Some(latest) = curve.latest().filter(|latest| latest.progress < 1.0) else { return Verdict::Keep };
         let is_usable = |at: &&EvaluationPoint| at.step > 0 && at.loss.is_finite() && at.progress > 0.0;
-        let evaluations = curve.evaluations.iter().filter(is_usable).count();
-        if evaluations < self.evaluations {
+        let latest_first = curve.evaluations.iter().rev();
+        if latest_first.clone().filter(is_usable).take(self.evaluations).count() < self.evaluations {
             return Verdict::Keep;
         }
-        let usable = curve.evaluations.iter().rev().filter(is_usable);
-        let thinned = usable.step_by(evaluations.div_ceil(MOST_POINTS));
-        let points: Vec<Point> = thinned.map(|at| Point { progress: at.progress, loss: at.loss }).collect();
+        let thinned = latest_first.step_by(curve.evaluations.len().div_ceil(MOST_POINTS));
+        let points: Vec<Point> =
+            thinned.filter(is_usable).map(|at| Point { progress: at.progress, loss: at.loss }).collect();
+        // Few may be left of a long curve with hardly any finite loss.
+        if points.len() < 4 {
+            return Verdict::Keep;
+        }
         match outlook(&points, target) {
             Some(Outlook { expected, chance }) if chance < self.bound => Verdict::Exit(Reason::Extrapolation {
                 step: latest.step,
@@ -92,7 +96,7 @@ impl Extrapolation {
                 target,
                 chance,
                 bound: self.bound,
-                evaluations,
+                evaluations: points.len(),
             }),
             _ => Verdict::Keep,
         }

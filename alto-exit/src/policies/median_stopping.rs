@@ -57,14 +57,16 @@ impl ExitPolicy for MedianStopping {
             jobs.iter().enumerate().filter_map(|(at, &job)| Some((progress(job)?, at))).collect();
         asked.sort_by(|a, b| a.0.total_cmp(&b.0));
         let mut averages: Vec<Average> = cohort.iter().map(Average::of).collect();
+        let mut sums: Vec<Sum> = cohort.iter().map(Sum::of).collect();
         // Jobs that have come equally far have the same peers, but for themselves.
         for together in asked.chunk_by(|a, b| a.0 == b.0) {
             let progress = together[0].0;
-            let reached: Vec<f64> = averages.iter_mut().filter_map(|average| average.at(progress)).collect();
+            let both = averages.iter_mut().zip(&mut sums);
+            let reached: Vec<f64> = both.filter_map(|(average, sum)| average.at(progress, sum)).collect();
             let medians = Medians::of(reached);
             for &(_, at) in together {
                 let job = jobs[at];
-                let (median, peers) = medians.without(averages[job].value);
+                let (median, peers) = medians.without(averages[job].at(progress, &mut sums[job]));
                 let best = cohort[job].lowest();
                 if peers >= self.peers && best > median {
                     let step = cohort[job].latest().map_or(0, |latest| latest.step);
@@ -83,39 +85,47 @@ impl ExitPolicy for MedianStopping {
 }
 
 /// One job's running average, which is asked for at ever later progress.
-struct Average<'a> {
-    /// Evaluations that are not in it yet.
-    ahead: &'a [EvaluationPoint],
-    /// Up to which progress nothing more comes into it, and how far the job has come; NaN for a job without any evaluation.
-    holds: f64,
+///
+/// It is small: jobs that are all differently far ask each other's a million times.
+struct Average {
+    /// How far the job has come; NaN without any evaluation.
     latest: f64,
-    sum: f64,
-    count: usize,
+    /// The progress from which on there is more to take in.
+    holds: f64,
+    /// Infinite where a loss isn't finite; NaN while there is none.
     mean: f64,
-    /// The average where it was last asked for, if the job got so far.
-    value: Option<f64>,
 }
 
-impl<'a> Average<'a> {
-    fn of(curve: &'a Curve) -> Self {
+impl Average {
+    fn of(curve: &Curve) -> Self {
         let latest = curve.latest().map_or(f64::NAN, |latest| latest.progress);
-        let (holds, mean) = (f64::NEG_INFINITY, f64::NAN);
-        Self { ahead: &curve.evaluations, holds, latest, sum: 0.0, count: 0, mean, value: None }
+        Self { latest, holds: f64::NEG_INFINITY, mean: f64::NAN }
     }
 
-    fn at(&mut self, progress: f64) -> Option<f64> {
-        self.value = None;
-        if !(self.latest >= progress) {
-            return None;
-        }
+    /// The average at this progress, if the job got so far.
+    fn at(&mut self, progress: f64, sum: &mut Sum) -> Option<f64> {
         if self.holds <= progress {
-            self.take_in(progress);
+            (self.mean, self.holds) = sum.take_in(progress);
         }
-        self.value = (self.count > 0).then_some(self.mean);
-        self.value
+        (self.latest >= progress && !self.mean.is_nan()).then_some(self.mean)
+    }
+}
+
+/// What one job's running average is made of.
+struct Sum<'a> {
+    /// Evaluations that are not in it yet.
+    ahead: &'a [EvaluationPoint],
+    sum: f64,
+    count: usize,
+}
+
+impl<'a> Sum<'a> {
+    fn of(curve: &'a Curve) -> Self {
+        Self { ahead: &curve.evaluations, sum: 0.0, count: 0 }
     }
 
-    fn take_in(&mut self, progress: f64) {
+    /// The mean up to this progress, and from where on it changes.
+    fn take_in(&mut self, progress: f64) -> (f64, f64) {
         let mut news = 0;
         for at in self.ahead.iter().take_while(|at| at.step == 0 || at.progress <= progress) {
             news += 1;
@@ -125,9 +135,11 @@ impl<'a> Average<'a> {
             }
         }
         self.ahead = &self.ahead[news..];
-        self.holds = self.ahead.first().map_or(f64::INFINITY, |next| next.progress);
-        let mean = self.sum / self.count as f64;
-        self.mean = if mean.is_finite() { mean } else { f64::INFINITY };
+        let mean = match self.count {
+            0 => f64::NAN,
+            count => Some(self.sum / count as f64).filter(|mean| mean.is_finite()).unwrap_or(f64::INFINITY),
+        };
+        (mean, self.ahead.first().map_or(f64::INFINITY, |next| next.progress))
     }
 }
 

@@ -16,6 +16,8 @@ use crate::smoothed::Smoothed;
 /// where no training loss is known yet, where the smoothed one is not positive, and where either loss is not finite.
 /// Deserialized settings are checked.
 ///
+/// Losses scaled by a positive constant give the same verdicts.
+///
 /// Source: ALTO (arXiv:2604.05426), whose algorithm tests the gap alone and whose text says that the validation loss
 /// rises; the moving average's factor is ours, since the paper gives none.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -22,6 +22,8 @@ use crate::setting::{SettingError, Settings, checked};
 /// An early ranking favours high learning rates: a job that is slow but best in the end may be cut. The paper saw the
 /// best job kept from a mark of 0.05 on.
 ///
+/// Losses scaled by a positive constant give the same verdicts.
+///
 /// Source: ALTO (arXiv:2604.05426).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(remote = "Self", default, deny_unknown_fields)]
