@@ -248,6 +248,18 @@ proptest! {
     }
 
     #[test]
+    fn the_latest_averages_are_those_of_the_whole_curve_in_any_order(curve in any_curve()) {
+        let policy = Overfitting { threshold: 0.25, patience: 1, require_rise: false, ema: 0.5 };
+        let latest = curve.smoothed(0.5).pop();
+        let ends = latest.is_some_and(|at| {
+            let gap = at.train.filter(|&train| train > 0.0 && train.is_finite()).map(|train| (at.validation - train) / train);
+            at.validation.is_finite() && gap.is_some_and(|gap| gap > 0.25)
+        });
+        let verdict = policy.judge(0, std::slice::from_ref(&curve));
+        prop_assert_eq!(verdict != Verdict::Keep, ends);
+    }
+
+    #[test]
     fn counters_kept_live_end_a_job_where_its_prefix_does(cohort in cohort(), patience in 1_usize..4, strip in 1_usize..4) {
         let curve = &cohort[0];
         let worse = WorseThanUntrained { margin: 0.25, patience, after: 0.15 };
