@@ -99,9 +99,14 @@ impl Curve {
     /// It is searched by halves. Where progress isn't in order, it is one at or past the mark that the halving comes
     /// upon, or none.
     pub fn at_mark(&self, mark: f64) -> Option<&EvaluationPoint> {
+        self.index_at_mark(mark).map(|at| &self.evaluations[at])
+    }
+
+    /// The index of [`at_mark`](Self::at_mark).
+    pub(crate) fn index_at_mark(&self, mark: f64) -> Option<usize> {
         let is_there = |evaluation: &EvaluationPoint| evaluation.step > 0 && evaluation.progress >= mark;
         let first = self.evaluations.partition_point(|evaluation| !is_there(evaluation));
-        self.evaluations.get(first).filter(|evaluation| is_there(evaluation))
+        self.evaluations.get(first).is_some_and(is_there).then_some(first)
     }
 
     /// The evaluations after the first step, in order.

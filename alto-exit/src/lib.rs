@@ -119,6 +119,8 @@ mod policies;
 mod policy;
 mod policy_file;
 mod power_law;
+mod race;
+mod rank_correlation;
 mod ranking;
 mod reason;
 pub mod replay;
@@ -129,8 +131,8 @@ mod version;
 
 pub use curve::{Curve, End, EvaluationPoint, TrainPoint};
 pub use policies::{
-    AnyOf, Asha, AtLeastPeers, Diverging, Extrapolation, Hyperband, LossAware, MedianStopping, Never, NotBefore,
-    Overfitting, Patience, Patient, SuccessiveHalving, Underperforming, WorseThanUntrained,
+    AdaptiveRung, AnyOf, Asha, AtLeastPeers, Diverging, Extrapolation, Hyperband, LossAware, MedianStopping, Never,
+    NotBefore, Overfitting, Patience, Patient, SuccessiveHalving, Underperforming, WorseThanUntrained,
 };
 pub use policy::{ExitPolicy, Verdict};
 pub use policy_file::{POLICY_VERSION, Policy, PolicyFile};

@@ -1,5 +1,6 @@
 //! The policies, one in each file.
 
+mod adaptive_rung;
 pub(crate) mod any_of;
 mod asha;
 mod at_least_peers;
@@ -17,6 +18,7 @@ mod successive_halving;
 mod underperforming;
 mod worse_than_untrained;
 
+pub use adaptive_rung::AdaptiveRung;
 pub use any_of::AnyOf;
 pub use asha::Asha;
 pub use at_least_peers::AtLeastPeers;

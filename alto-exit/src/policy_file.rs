@@ -5,8 +5,8 @@ use serde::{Deserialize, Deserializer, Serialize};
 use crate::curve::Curve;
 use crate::policies::any_of;
 use crate::policies::{
-    Asha, AtLeastPeers, Diverging, Extrapolation, Hyperband, LossAware, MedianStopping, Never, NotBefore, Overfitting,
-    Patience, Patient, SuccessiveHalving, Underperforming, WorseThanUntrained,
+    AdaptiveRung, Asha, AtLeastPeers, Diverging, Extrapolation, Hyperband, LossAware, MedianStopping, Never, NotBefore,
+    Overfitting, Patience, Patient, SuccessiveHalving, Underperforming, WorseThanUntrained,
 };
 use crate::policy::{ExitPolicy, Verdict};
 use crate::setting::SettingError;
@@ -63,6 +63,8 @@ pub enum Policy {
     Overfitting(Overfitting),
     /// [`Underperforming`].
     Underperforming(Underperforming),
+    /// [`AdaptiveRung`].
+    AdaptiveRung(AdaptiveRung),
     /// [`LossAware`].
     LossAware(LossAware),
     /// [`WorseThanUntrained`].
@@ -97,6 +99,7 @@ impl Policy {
             Self::Diverging(policy) => question(policy),
             Self::Overfitting(policy) => question(policy),
             Self::Underperforming(policy) => question(policy),
+            Self::AdaptiveRung(policy) => question(policy),
             Self::LossAware(policy) => question(policy),
             Self::WorseThanUntrained(policy) => question(policy),
             Self::Patience(policy) => question(policy),

@@ -83,7 +83,7 @@ pub(crate) fn share(keep: f64, n: usize) -> usize {
 }
 
 /// Lower first; what is not finite last, and all alike.
-fn by_loss(a: f64, b: f64) -> Ordering {
+pub(crate) fn by_loss(a: f64, b: f64) -> Ordering {
     match (a.is_finite(), b.is_finite()) {
         (true, true) => a.partial_cmp(&b).unwrap_or(Ordering::Equal),
         (a, b) => b.cmp(&a),

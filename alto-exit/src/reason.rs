@@ -79,6 +79,27 @@ pub enum Reason {
         #[serde(with = "any_float")]
         cut: f64,
     },
+    /// It can hardly come in first any more ([`AdaptiveRung`](crate::AdaptiveRung)).
+    Outpaced {
+        /// Where it was decided.
+        step: u64,
+        /// Progress at which the jobs are compared.
+        mark: f64,
+        /// The job's place at the mark, by the lowest validation loss so far.
+        place: usize,
+        /// Jobs that are compared.
+        of: usize,
+        /// What its lowest loss lacks to the lowest of all, as a share of what was learned by the latter's job.
+        gap: f64,
+        /// Bound on the chance that it would have made that up.
+        chance: f64,
+        /// Bound on the chance that the best job is among those cut up to here, this check's included.
+        spent: f64,
+        /// What `spent` never exceeds.
+        risk: f64,
+        /// Spearman's correlation of the ranking with that of the check before; `None` where either has only ties.
+        stability: Option<f64>,
+    },
     /// The validation loss stays above that of the untrained adapter
     /// ([`WorseThanUntrained`](crate::WorseThanUntrained)).
     WorseThanUntrained {
@@ -254,6 +275,7 @@ impl Reason {
             Self::Diverging { .. } | Self::NotFinite { .. } => "diverging",
             Self::Overfitting { .. } => "overfitting",
             Self::Underperforming { .. } => "underperforming",
+            Self::Outpaced { .. } => "outpaced",
             Self::WorseThanUntrained { .. } => "worse than untrained",
             Self::Stalled { .. } => "stalled",
             Self::GeneralizationLoss { .. } => "generalization loss",

@@ -41,17 +41,16 @@
 mod corpus;
 mod play;
 mod policy_report;
-mod rank_correlation;
 mod recorded_run;
 mod rung_report;
 mod seat;
 mod table;
 mod task_report;
 
+pub use crate::rank_correlation::{kendall, spearman};
 pub use corpus::{CORPUS_VERSION, Corpus, CorpusError};
 pub use play::{Replay, ReplayError};
 pub use policy_report::{POLICY_REPORT_VERSION, PolicyReport, Total};
-pub use rank_correlation::{kendall, spearman};
 pub use recorded_run::{RecordedRun, RunError};
 pub use rung_report::RungReport;
 pub use table::{Table, comparison};

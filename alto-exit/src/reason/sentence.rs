@@ -37,6 +37,20 @@ impl fmt::Display for Reason {
             &Self::Underperforming { step, mark, place, of, kept, loss, cut } => {
                 write!(f, "underperforming at {}", Standing { step, mark, place, of, kept, loss, cut })
             }
+            Self::Outpaced { step, mark, place, of, gap, chance, spent, risk, stability } => {
+                write!(
+                    f,
+                    "outpaced at step {step}: place {place} of {of} at progress {mark}, {} of the way behind, with a chance \
+                     of {} to come in first; all that were cut have {} of the {risk} allowed",
+                    Short(*gap),
+                    Short(*chance),
+                    Short(*spent),
+                )?;
+                match stability {
+                    Some(stability) => write!(f, " (ranking like the last one: {stability:.2})"),
+                    None => Ok(()),
+                }
+            }
             Self::WorseThanUntrained { step, loss, untrained, margin, patience } => write!(
                 f,
                 "worse than untrained at step {step}: loss {} against {} before training, above it by more than a share of \

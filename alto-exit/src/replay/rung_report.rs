@@ -3,11 +3,11 @@
 use serde::{Deserialize, Serialize};
 
 use super::play::step_at;
-use super::rank_correlation::{kendall, spearman};
 use super::recorded_run::RecordedRun;
 use super::task_report::{final_loss, steps_done};
 use crate::curve::{Curve, End};
 use crate::policy::ExitPolicy;
+use crate::rank_correlation::{kendall, spearman};
 
 /// How the ranking of the jobs at a rung compares with the final one, and who went on from there.
 ///

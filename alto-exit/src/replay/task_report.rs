@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::rank_correlation::order;
 use super::recorded_run::RecordedRun;
 use super::rung_report::RungReport;
 use crate::any_float;
 use crate::curve::{Curve, End};
 use crate::policy::ExitPolicy;
+use crate::rank_correlation::order;
 
 /// What a replayed policy saved on one task, and what it gave up.
 ///

@@ -2,6 +2,8 @@
 
 use std::cmp::Ordering;
 
+use crate::ranking::by_loss;
+
 /// Spearman's correlation of two rankings, -1 to 1: Pearson's of the ranks, equal values sharing the mean of theirs.
 ///
 /// Values that are not finite are above all others and equal to one another. `None` where fewer than two values, or only
@@ -58,16 +60,8 @@ fn ranks(values: &[f64]) -> Vec<f64> {
 }
 
 /// Indices of the values, the lowest first, ties by index.
-pub(super) fn order(values: &[f64]) -> Vec<usize> {
+pub(crate) fn order(values: &[f64]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..values.len()).collect();
     order.sort_by(|&a, &b| by_loss(values[a], values[b]));
     order
-}
-
-/// Lower first; what is not finite last, and all alike.
-fn by_loss(a: f64, b: f64) -> Ordering {
-    match (a.is_finite(), b.is_finite()) {
-        (true, true) => a.partial_cmp(&b).unwrap_or(Ordering::Equal),
-        (a, b) => b.cmp(&a),
-    }
 }
