@@ -3,6 +3,7 @@
 //! Prints what each policy saves, by reason, and what it gives up. Files hold the runs of a task each, or one run each:
 //! those of one folder are then the runs of one task.
 
+mod bound;
 mod read;
 mod shipped;
 mod sweep;
@@ -30,6 +31,12 @@ struct Args {
     /// What the ranking at a rung is worth, for rungs from 1% to 20% of the budget and several shares that stay.
     #[arg(long)]
     sweep: bool,
+    /// How often the adaptive rung loses the best job on so many resampled sweeps of each task, beside what it promises.
+    #[arg(long, value_name = "SWEEPS", conflicts_with_all = ["sweep", "policy", "json"])]
+    bound: Option<usize>,
+    /// With `--bound`: what it promises.
+    #[arg(long, default_value_t = 0.01, requires = "bound")]
+    risk: f64,
     /// Print JSON.
     #[arg(long)]
     json: bool,
@@ -53,6 +60,9 @@ fn replay(args: &Args) -> Result<String, String> {
     let replay = Replay { slots: args.slots, ..Replay::default() };
     if args.sweep {
         return sweep::table(&replay, &corpora, args.json);
+    }
+    if let Some(sweeps) = args.bound {
+        return bound::table(&replay, &corpora, args.risk, sweeps);
     }
     let policies: Vec<(String, Policy)> = match &args.policy {
         Some(path) => {

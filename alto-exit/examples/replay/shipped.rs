@@ -1,19 +1,36 @@
 //! The policies that come with the crate, by name.
 
-use alto_exit::{Diverging, LossAware, Overfitting, Policy, Underperforming};
+use alto_exit::{
+    AdaptiveRung, Asha, Diverging, Extrapolation, Hyperband, LossAware, MedianStopping, Overfitting, Patience, Policy,
+    SuccessiveHalving, Underperforming, WorseThanUntrained,
+};
 
 /// Each with its default settings.
 pub(crate) fn policies() -> Vec<(String, Policy)> {
     let overfitting = Overfitting { require_rise: true, ..Overfitting::default() };
     let rising = LossAware { overfitting: overfitting.clone(), ..LossAware::default() };
+    let daring = AdaptiveRung { risk: 0.3, ..AdaptiveRung::default() };
     let policies = [
         ("never", Policy::Never),
         ("diverging", Policy::Diverging(Diverging::default())),
         ("overfitting", Policy::Overfitting(Overfitting::default())),
-        ("overfitting, rising", Policy::Overfitting(overfitting)),
+        ("overfitting, rising", Policy::Overfitting(overfitting.clone())),
         ("underperforming", Policy::Underperforming(Underperforming::default())),
         ("loss aware", Policy::LossAware(LossAware::default())),
         ("loss aware, rising", Policy::LossAware(rising)),
+        ("worse than untrained", Policy::WorseThanUntrained(WorseThanUntrained::default())),
+        ("stalled", Policy::Patience(Patience::default())),
+        ("extrapolation", Policy::Extrapolation(Extrapolation::default())),
+        ("median stopping", Policy::MedianStopping(MedianStopping::default())),
+        ("successive halving", Policy::SuccessiveHalving(SuccessiveHalving::default())),
+        ("hyperband", Policy::Hyperband(Hyperband::default())),
+        ("asha", Policy::Asha(Asha::default())),
+        ("adaptive rung, 1%", Policy::AdaptiveRung(AdaptiveRung::default())),
+        ("adaptive rung, 30%", Policy::AdaptiveRung(daring.clone())),
+        (
+            "and overfitting, rising",
+            Policy::AnyOf(vec![Policy::Overfitting(overfitting), Policy::AdaptiveRung(daring)]),
+        ),
     ];
     policies.into_iter().map(|(name, policy)| (name.to_owned(), policy)).collect()
 }

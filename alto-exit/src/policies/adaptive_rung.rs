@@ -27,7 +27,7 @@ const MARKS: usize = 64;
 /// the same records.
 ///
 /// The bound rests on a model (a gap shrinks as it did, and walks at random around that), not on the data's own guarantee:
-/// `cargo run --release -p alto-exit --example risk` compares it with what happens on recorded sweeps.
+/// `cargo run --release -p alto-exit --example replay -- --bound 1000 FILES` compares it with what happens on recorded sweeps.
 ///
 /// The marks are [rungs](ExitPolicy::rungs). Losses scaled by a positive constant give the same verdicts. Deserialized
 /// settings are checked.

@@ -78,10 +78,7 @@ proptest! {
 fn no_proof_is_wrong_where_long_tasks_must_overlap() {
     let ones = |lengths: &[u32]| lengths.iter().map(|&length| (1, length)).collect::<Vec<(u32, u32)>>();
     let graham = ones(&[11, 11, 10, 10, 9, 9, 8, 8, 7, 7, 6, 6, 6]);
-    let cases = [
-        (7, vec![(1, 4), (3, 2), (4, 7), (4, 10), (3, 9), (3, 10)], 20),
-        (6, graham, 18),
-    ];
+    let cases = [(7, vec![(1, 4), (3, 2), (4, 7), (4, 10), (3, 9), (3, 10)], 20), (6, graham, 18)];
     for (devices, tasks, least) in cases {
         let waiting = tasks.iter().map(|&(width, seconds)| Task::rigid("t", width, f64::from(seconds))).collect();
         let snapshot = Snapshot { cluster: Cluster::single("H100", devices), waiting, ..Snapshot::default() };
