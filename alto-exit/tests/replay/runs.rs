@@ -38,7 +38,7 @@ pub(crate) fn recorded() -> Vec<RecordedRun> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../testdata/curves");
     let mut files: Vec<_> =
         std::fs::read_dir(folder).expect("testdata").map(|entry| entry.expect("a file").path()).collect();
-    files.retain(|path| path.is_file());
+    files.retain(|path| path.extension().is_some_and(|extension| extension == "json"));
     files.sort();
     let read = |path: &std::path::PathBuf| {
         let text = std::fs::read_to_string(path).expect("a readable file");
