@@ -85,11 +85,10 @@ fn courses<'a>(curves: impl IntoIterator<Item = &'a Curve>) -> Vec<String> {
     curves.into_iter().map(course).collect()
 }
 
-/// Checks that replay and trainer agree on these jobs with so many slots.
-fn agree(interval: f64, jobs: &[(Job, RecordedRun)], policy: &dyn ExitPolicy, slots: Option<usize>) -> Vec<Curve> {
-    let trainer = Trainer { interval, slots, ..Trainer::default() };
-    let jobs = recorded_there(&trainer, jobs, policy);
-    let trained = train(&trainer, &jobs, policy);
+/// Checks that replay and trainer agree on these jobs, recorded where this trainer evaluates.
+fn agree(trainer: &Trainer, jobs: &[(Job, RecordedRun)], policy: &dyn ExitPolicy) -> Vec<Curve> {
+    let slots = trainer.slots;
+    let trained = train(trainer, jobs, policy);
     let runs: Vec<&RecordedRun> = jobs.iter().map(|(_, run)| run).collect();
     let replayed = Replay { slots, ..Replay::default() }.run(&runs, policy).expect("runs to replay");
     let expected = courses(trained.report.jobs.iter().map(|job| &job.curve));
@@ -113,8 +112,9 @@ fn sweeps() -> Vec<(f64, Vec<(Job, RecordedRun)>)> {
     }
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../testdata/curves/gsm-nano");
     let mut files: Vec<_> =
-        std::fs::read_dir(folder).into_iter().flatten().map(|entry| entry.expect("a file").path()).collect();
-    files.retain(|path| path.extension().is_some_and(|extension| extension == "json"));
+        std::fs::read_dir(folder).expect("testdata").map(|entry| entry.expect("a file").path()).collect();
+    // One of the two seeds of each task.
+    files.retain(|path| path.to_string_lossy().ends_with("-s0.json"));
     files.sort();
     for path in files {
         let corpus = read_corpus(path).expect("a corpus");
@@ -146,7 +146,10 @@ fn recorded_sweeps_end_alike_replayed_and_trained() {
     let mut by_slots = 0;
     for (interval, jobs) in sweeps() {
         for policy in policies {
-            let curves = [Some(1), Some(3), None].map(|slots| agree(interval, &jobs, policy, slots));
+            let trainer = Trainer { interval, ..Trainer::default() };
+            let jobs = recorded_there(&trainer, &jobs, policy);
+            let curves =
+                [Some(1), Some(3), None].map(|slots| agree(&Trainer { slots, ..trainer.clone() }, &jobs, policy));
             by_slots += usize::from(courses(&curves[0]) != courses(&curves[2]));
         }
     }
@@ -168,6 +171,8 @@ proptest! {
         let marks = drawn.iter().map(|job| job.marks.clone()).collect();
         let whims = Whims { marks, salt, exits };
         let lags = Underperforming { mark, keep };
-        agree(interval, &jobs, &AnyOf(vec![Box::new(whims), Box::new(lags), Box::new(BehindTheOthers)]), slots);
+        let policy = AnyOf(vec![Box::new(whims), Box::new(lags), Box::new(BehindTheOthers)]);
+        let trainer = Trainer { interval, slots, ..Trainer::default() };
+        agree(&trainer, &recorded_there(&trainer, &jobs, &policy), &policy);
     }
 }

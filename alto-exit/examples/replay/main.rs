@@ -1,4 +1,4 @@
-//! Replays recorded runs under exit policies: `cargo run --release -p alto-exit --example replay -- testdata/curves/*.json`.
+//! Replays recorded runs under exit policies: `cargo run --release -p alto-exit --example replay -- testdata/curves/gsm-nano/*.json`.
 //!
 //! Prints what each policy saves, by reason, and what it gives up. Files hold the runs of a task each, or one run each:
 //! those of one folder are then the runs of one task.

@@ -5,38 +5,38 @@ use alto_exit::{
     SuccessiveHalving, Underperforming, WorseThanUntrained,
 };
 
-/// Each with its default settings, and the paper's with a rung later in the budget.
+/// Each with its default settings, and the paper's three together with `require_rise` and with later rungs.
 pub(crate) fn policies() -> Vec<(String, Policy)> {
-    let overfitting = Overfitting { require_rise: true, ..Overfitting::default() };
-    let rising = LossAware { overfitting: overfitting.clone(), ..LossAware::default() };
-    let adaptive = |risk| AdaptiveRung { risk, ..AdaptiveRung::default() };
-    let later = |keep| LossAware { underperforming: Underperforming { mark: 0.1, keep }, ..rising.clone() };
+    let rising = || Overfitting { require_rise: true, ..Overfitting::default() };
+    let loss_aware = |mark, keep| {
+        let underperforming = Underperforming { mark, keep };
+        Policy::LossAware(LossAware { overfitting: rising(), underperforming, ..LossAware::default() })
+    };
+    let adaptive = |risk| Policy::AdaptiveRung(AdaptiveRung { risk, ..AdaptiveRung::default() });
     let policies = [
         ("never", Policy::Never),
         ("diverging", Policy::Diverging(Diverging::default())),
         ("overfitting", Policy::Overfitting(Overfitting::default())),
-        ("overfitting, rising", Policy::Overfitting(overfitting.clone())),
+        ("overfitting, rising", Policy::Overfitting(rising())),
         ("underperforming", Policy::Underperforming(Underperforming::default())),
         ("loss aware", Policy::LossAware(LossAware::default())),
-        ("loss aware, rising, an eighth stays at 10%", Policy::LossAware(later(0.125))),
-        ("loss aware, rising, a quarter stays at 10%", Policy::LossAware(later(0.25))),
-        ("an eighth stays at 10%", Policy::Underperforming(Underperforming { mark: 0.1, keep: 0.125 })),
-        ("a quarter stays at 10%", Policy::Underperforming(Underperforming { mark: 0.1, keep: 0.25 })),
-        ("loss aware, rising", Policy::LossAware(rising)),
+        ("loss aware, rising", loss_aware(0.05, 0.25)),
+        ("loss aware, rising, 1/4 at 10%", loss_aware(0.1, 0.25)),
+        ("loss aware, rising, 1/2 at 10%", loss_aware(0.1, 0.5)),
+        ("underperforming, 1/8 at 10%", Policy::Underperforming(Underperforming { mark: 0.1, keep: 0.125 })),
+        ("underperforming, 1/4 at 10%", Policy::Underperforming(Underperforming { mark: 0.1, keep: 0.25 })),
+        ("adaptive rung, risk 1%", adaptive(0.01)),
+        ("adaptive rung, risk 30%", adaptive(0.3)),
+        ("adaptive rung, risk 100%", adaptive(1.0)),
+        ("overfitting, rising + adaptive, 1%", Policy::AnyOf(vec![Policy::Overfitting(rising()), adaptive(0.01)])),
+        ("overfitting, rising + adaptive, 30%", Policy::AnyOf(vec![Policy::Overfitting(rising()), adaptive(0.3)])),
         ("worse than untrained", Policy::WorseThanUntrained(WorseThanUntrained::default())),
-        ("stalled", Policy::Patience(Patience::default())),
-        ("extrapolation", Policy::Extrapolation(Extrapolation::default())),
+        ("patience", Policy::Patience(Patience::default())),
         ("median stopping", Policy::MedianStopping(MedianStopping::default())),
         ("successive halving", Policy::SuccessiveHalving(SuccessiveHalving::default())),
         ("hyperband", Policy::Hyperband(Hyperband::default())),
         ("asha", Policy::Asha(Asha::default())),
-        ("adaptive rung, 1%", Policy::AdaptiveRung(AdaptiveRung::default())),
-        ("adaptive rung, 30%", Policy::AdaptiveRung(adaptive(0.3))),
-        ("adaptive rung, 100%", Policy::AdaptiveRung(adaptive(1.0))),
-        (
-            "adaptive rung, 30%, and overfitting, rising",
-            Policy::AnyOf(vec![Policy::Overfitting(overfitting), Policy::AdaptiveRung(adaptive(0.3))]),
-        ),
+        ("extrapolation", Policy::Extrapolation(Extrapolation::default())),
     ];
     policies.into_iter().map(|(name, policy)| (name.to_owned(), policy)).collect()
 }
