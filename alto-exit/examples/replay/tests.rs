@@ -69,7 +69,7 @@ fn policies_that_cannot_be_replayed_are_named() {
         refused(&[("a.json", RUN), ("p.json", &text)], &["@/a.json", "--policy", "@/p.json"])
     };
     let unknown = refused(r#"{"underperforming": {"marks": 0.1}}"#);
-    assert!(unknown.starts_with("@/p.json: not a policy: unknown field `marks`"), "{unknown}");
+    assert!(unknown.starts_with("@/p.json: not a policy: underperforming: unknown field `marks`"), "{unknown}");
     let rung = refused(r#"{"underperforming": {"mark": 1.5}}"#);
     assert!(
         rung.starts_with("@/p.json: not a policy: underperforming: mark is 1.5, but must be over 0 and under 1"),
