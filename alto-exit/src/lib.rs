@@ -74,6 +74,10 @@
 //! token, and [`LossAware`], which has it within. Jobs in another order get the same verdicts, but for ties and for
 //! [`Hyperband`], which goes by index.
 //!
+//! # What to try instead
+//! A job that ends leaves a place free. [`search`] says what to try there, from all curves so far: a grid, points at
+//! random, or a tree-structured Parzen estimator.
+//!
 //! # A policy of your own
 //! Settings in the struct, everything else off the curves: "for a while" is counted there, never in a field.
 //!
@@ -125,6 +129,7 @@ mod ranking;
 mod reason;
 pub mod replay;
 mod rungs;
+pub mod search;
 mod setting;
 mod smoothed;
 mod version;
