@@ -1,6 +1,7 @@
 //! The backend: slots, a virtual clock, and losses out of the record.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::time::Duration;
 
 use alto_exit::replay::{RecordedRun, RunError};
@@ -17,6 +18,7 @@ use crate::job::Job;
 #[derive(Debug)]
 pub struct SimulatedBackend {
     runs: BTreeMap<String, RecordedRun>,
+    surface: Option<Surface>,
     cost: CostModel,
     untrained_loss: Option<f64>,
     attached: BTreeMap<Slot, Attached>,
@@ -24,6 +26,15 @@ pub struct SimulatedBackend {
     unread: Vec<StepReport>,
     seconds: f64,
     peak: u64,
+}
+
+/// Makes the run of a job that isn't known by name.
+struct Surface(Box<dyn Fn(&Job) -> RecordedRun + Send>);
+
+impl fmt::Debug for Surface {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Surface")
+    }
 }
 
 #[derive(Debug)]
@@ -56,10 +67,34 @@ impl SimulatedBackend {
         if by_name.is_empty() {
             return Err(SimulationError::NoRuns);
         }
+        Self::of(by_name, None, cost)
+    }
+
+    /// A device on which the course of a job follows from its settings: a response surface, for jobs that nobody knows
+    /// beforehand, as those that a search proposes.
+    ///
+    /// The loss of the base model alone is not known.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new). A run that doesn't pass [`RecordedRun::check`] is an error when its job is attached.
+    pub fn from_surface(
+        surface: impl Fn(&Job) -> RecordedRun + Send + 'static,
+        cost: CostModel,
+    ) -> Result<Self, SimulationError> {
+        cost.check()?;
+        Self::of(BTreeMap::new(), Some(Surface(Box::new(surface))), cost)
+    }
+
+    fn of(
+        runs: BTreeMap<String, RecordedRun>,
+        surface: Option<Surface>,
+        cost: CostModel,
+    ) -> Result<Self, SimulationError> {
         fits(cost.fixed_bytes, cost.budget)?;
         Ok(Self {
-            untrained_loss: common_untrained_loss(&by_name),
-            runs: by_name,
+            untrained_loss: common_untrained_loss(&runs),
+            runs,
+            surface,
             cost,
             attached: BTreeMap::new(),
             next_slot: 0,
@@ -132,7 +167,9 @@ impl SimulatedBackend {
 impl Backend for SimulatedBackend {
     fn check(&self, job: &Job) -> Result<(), BackendError> {
         job.check()?;
-        self.run(job)?;
+        if self.surface.is_none() {
+            self.run(job)?;
+        }
         Ok(())
     }
 
@@ -143,6 +180,11 @@ impl Backend for SimulatedBackend {
 
     fn attach(&mut self, job: &Job, state: Option<JobState>) -> Result<Slot, BackendError> {
         self.check(job)?;
+        if let Some(Surface(run)) = &self.surface {
+            let (job, run) = (job.name.clone(), run(job));
+            run.check().map_err(|source| SimulationError::BadRun { job: job.clone(), source })?;
+            self.runs.insert(job, run);
+        }
         if let Some(state) = &state {
             stand_in::check(job, state)?;
         }
