@@ -24,6 +24,8 @@ pub struct Rungs {
     seats: Vec<Seat>,
     /// How many jobs wait.
     waiting: usize,
+    /// Marks of the rungs that closed: whoever comes to one of them is judged there at once.
+    closed: Vec<f64>,
 }
 
 #[derive(Debug)]
@@ -35,6 +37,8 @@ struct Seat {
     /// Marks of the rungs that it waits at, ascending; several where one step reaches several.
     waits: Vec<f64>,
     ended: bool,
+    /// Whether the job came when others were under way; then no rung is held open for it.
+    late: bool,
 }
 
 /// A rung that nobody is short of any more.
@@ -64,17 +68,23 @@ impl Rungs {
     /// # Errors
     /// Names the first mark that is not from 0 to 1.
     pub fn new(jobs: usize, policy: &dyn ExitPolicy, step_at: impl Fn(usize, f64) -> u64) -> Result<Self, BadRung> {
-        let seat = |job: usize| {
-            let mut marks = policy.rungs(job);
-            if let Some(&mark) = marks.iter().find(|mark| !(0.0..=1.0).contains(*mark)) {
-                return Err(BadRung { job, mark });
-            }
-            marks.sort_by(f64::total_cmp);
-            marks.dedup();
-            let rungs = marks.into_iter().map(|mark| (mark, step_at(job, mark))).collect();
-            Ok(Seat { rungs, next: 0, waits: vec![], ended: false })
-        };
-        Ok(Self { seats: (0..jobs).map(seat).collect::<Result<_, _>>()?, waiting: 0 })
+        let seats = (0..jobs).map(|job| Seat::new(job, policy, |mark| step_at(job, mark)));
+        Ok(Self { seats: seats.collect::<Result<_, _>>()?, waiting: 0, closed: vec![] })
+    }
+
+    /// One more job, whose index is the next. It is late: no rung is held open for it.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new); then nothing is added.
+    pub fn add(&mut self, policy: &dyn ExitPolicy, step_at: impl Fn(f64) -> u64) -> Result<(), BadRung> {
+        let seat = Seat::new(self.seats.len(), policy, step_at)?;
+        self.seats.push(Seat { late: true, ..seat });
+        Ok(())
+    }
+
+    /// Takes back the job that was added last, before it waited anywhere.
+    pub fn remove_last(&mut self) {
+        self.seats.pop();
     }
 
     /// Whether the job has any rung, at which it may wait.
@@ -85,17 +95,31 @@ impl Rungs {
     /// Whether the job has come to a rung that it has not waited at, after this many steps.
     pub fn is_at(&self, job: usize, step: u64) -> bool {
         let seat = &self.seats[job];
-        seat.rungs.get(seat.next).is_some_and(|&(_, at)| at <= step)
+        !seat.ended && seat.rungs.get(seat.next).is_some_and(|&(_, at)| at <= step)
     }
 
-    /// The job waits from now on at every rung that it has come to after this many steps.
+    /// The job goes by the rungs that it has come to after this many steps, if all of them are closed.
+    pub fn go_by(&mut self, job: usize, step: u64) {
+        let seat = &mut self.seats[job];
+        let come = seat.rungs[seat.next..].iter().take_while(|&&(_, at)| at <= step);
+        let (closed, all) =
+            come.fold((0, 0), |(closed, all), (mark, _)| (closed + usize::from(self.closed.contains(mark)), all + 1));
+        if closed == all {
+            seat.next += all;
+        }
+    }
+
+    /// The job waits from now on at every rung that it has come to after this many steps and that has not closed.
     ///
     /// It is judged once, when the last of them has closed: its one evaluation there counts at all of them.
     pub fn wait(&mut self, job: usize, step: u64) {
         while self.is_at(job, step) {
             let seat = &mut self.seats[job];
-            self.waiting += usize::from(seat.waits.is_empty());
-            seat.waits.push(seat.rungs[seat.next].0);
+            let mark = seat.rungs[seat.next].0;
+            if !self.closed.contains(&mark) {
+                self.waiting += usize::from(seat.waits.is_empty());
+                seat.waits.push(mark);
+            }
             seat.next += 1;
         }
     }
@@ -108,7 +132,7 @@ impl Rungs {
         seat.ended = true;
     }
 
-    /// Closes the lowest rung where someone waits and that no unfinished job is short of.
+    /// Closes the lowest rung where someone waits and that no unfinished job is short of, late ones apart.
     ///
     /// There is one whenever all unfinished jobs wait: the lowest of all where someone does. Whoever were short of it
     /// would wait at a lower one.
@@ -120,6 +144,9 @@ impl Rungs {
         marks.sort_by(f64::total_cmp);
         marks.dedup();
         let mark = marks.into_iter().find(|&mark| !self.seats.iter().any(|seat| seat.is_short_of(mark)))?;
+        if !self.closed.contains(&mark) {
+            self.closed.push(mark);
+        }
         let mut closing = Closing { mark, judged: vec![], members: vec![] };
         for (job, seat) in self.seats.iter_mut().enumerate() {
             closing.members.extend(seat.rungs.iter().filter(|rung| rung.0 == mark).map(|rung| (job, rung.1)));
@@ -136,8 +163,19 @@ impl Rungs {
 }
 
 impl Seat {
+    fn new(job: usize, policy: &dyn ExitPolicy, step_at: impl Fn(f64) -> u64) -> Result<Self, BadRung> {
+        let mut marks = policy.rungs(job);
+        if let Some(&mark) = marks.iter().find(|mark| !(0.0..=1.0).contains(*mark)) {
+            return Err(BadRung { job, mark });
+        }
+        marks.sort_by(f64::total_cmp);
+        marks.dedup();
+        let rungs = marks.into_iter().map(|mark| (mark, step_at(mark))).collect();
+        Ok(Self { rungs, next: 0, waits: vec![], ended: false, late: false })
+    }
+
     fn is_short_of(&self, mark: f64) -> bool {
-        !self.ended && self.rungs[self.next..].iter().any(|rung| rung.0 == mark)
+        !self.ended && !self.late && self.rungs[self.next..].iter().any(|rung| rung.0 == mark)
     }
 }
 
@@ -179,6 +217,29 @@ mod tests {
         assert_eq!(closing.members, [(0, 2), (1, 2), (3, 2)]);
         assert_eq!(rungs.close(), None);
         assert!(!rungs.is_at(0, 20), "it was judged there");
+    }
+
+    #[test]
+    fn a_late_job_holds_no_rung_open_and_goes_by_a_closed_one() {
+        let mut rungs = rungs(vec![vec![0.1, 0.5], vec![0.1]]).unwrap();
+        let policy = Marks(vec![vec![0.1]; 2].into_iter().chain([vec![0.1, 0.5], vec![0.1]]).collect());
+        let step_at = |mark: f64| (mark * 20.0).ceil() as u64;
+        rungs.add(&policy, step_at).unwrap();
+        rungs.add(&policy, step_at).unwrap();
+        rungs.wait(0, 2);
+        rungs.wait(3, 2);
+        assert_eq!(rungs.close(), None, "job 1 is short of it");
+        rungs.wait(1, 2);
+        assert_eq!(rungs.close().map(|closing| closing.judged), Some(vec![0, 1, 3]), "job 2 is late");
+        assert!(rungs.is_at(2, 2), "it is evaluated there");
+        rungs.go_by(2, 2);
+        assert!(!rungs.is_at(2, 2), "and does not wait");
+        rungs.go_by(2, 10);
+        assert!(rungs.is_at(2, 10), "the next rung is open");
+        rungs.wait(2, 10);
+        assert_eq!(rungs.close(), None, "job 0 is short of it");
+        rungs.end(0);
+        assert_eq!(rungs.close().map(|closing| (closing.mark, closing.judged)), Some((0.5, vec![2])));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! One job's place in the run, and what it came to so far.
 
+use alto_exit::search::Point;
 use alto_exit::{Curve, EvaluationPoint, TrainPoint};
 
 use super::candidate::Candidate;
@@ -10,7 +11,7 @@ use crate::backend::{JobState, Slot, StepReport};
 use crate::job::Job;
 
 /// Where a job is.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) enum Place {
     /// It waits for a place, with the state that it goes on from.
     Waiting(Option<JobState>),
@@ -23,9 +24,11 @@ pub(super) enum Place {
 }
 
 /// A job with all that is kept about it.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Entry {
     pub(super) job: Job,
+    /// What it is made of, if a search proposed it.
+    pub(super) point: Option<Point>,
     pub(super) place: Place,
     /// Optimizer steps that the backend was given.
     pub(super) step: u64,
@@ -57,9 +60,10 @@ pub(super) struct Skip {
 }
 
 impl Entry {
-    pub(super) fn new(candidate: Candidate) -> Self {
+    pub(super) fn new(candidate: Candidate, point: Option<Point>) -> Self {
         Self {
             job: candidate.job,
+            point,
             place: Place::Waiting(candidate.start.map(JobState::starting_from)),
             step: 0,
             reported: 0,
@@ -173,6 +177,7 @@ impl Entry {
             tokens: self.tokens,
             seconds: self.seconds,
             curve,
+            point: self.point,
             job: self.job,
         };
         (report, adapter)

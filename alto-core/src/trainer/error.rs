@@ -1,5 +1,6 @@
 //! Why a run didn't start, or didn't get to its end.
 
+use alto_exit::search::Point;
 use alto_sched::FitError;
 
 use super::report::Outcome;
@@ -24,6 +25,15 @@ pub enum TrainError {
     /// There is nothing to train.
     #[error("no jobs: the grid is empty, give at least one job")]
     NoJobs,
+    /// A search's first points hold one that makes no candidate.
+    #[error("the search proposes {point}, which makes no job")]
+    Proposal {
+        /// The point.
+        point: Point,
+        /// Why not.
+        #[source]
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
     /// Two jobs have one name, which reports and directories are keyed by.
     #[error("jobs {first} and {second} are both named {name}, give each its own name")]
     DuplicateName {

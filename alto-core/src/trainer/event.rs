@@ -2,10 +2,12 @@
 
 use std::fmt;
 
+use alto_exit::search::Point;
 use alto_exit::{EvaluationPoint, TrainPoint};
 use serde::{Deserialize, Serialize};
 
 use super::memory::MemoryProfile;
+use super::proposals::Refused;
 use super::report::Ended;
 use super::version;
 
@@ -32,6 +34,17 @@ pub struct Event {
 pub enum EventKind {
     /// The memory that a step takes was measured; admission goes by it.
     Profiled(MemoryProfile),
+    /// The search proposed a job, which waits for a place from now on.
+    Proposed {
+        /// Which job.
+        job: usize,
+        /// Its name.
+        name: String,
+        /// What it is made of.
+        point: Point,
+    },
+    /// The search proposed what can't be trained; it won't be.
+    Refused(Refused),
     /// A job got a place for the first time.
     Started {
         /// Which job.
@@ -93,6 +106,11 @@ pub enum EventKind {
         /// How it ended.
         how: Ended,
     },
+    /// All have ended, and some of the exited go on for an audit: what follows is about them.
+    AuditStarted {
+        /// Which jobs, ascending.
+        jobs: Vec<usize>,
+    },
 }
 
 /// A job's validation loss at a rung.
@@ -112,7 +130,9 @@ impl Event {
             EventKind::Evaluated { .. } | EventKind::Parked { .. } | EventKind::Resumed { .. } => {
                 tracing::debug!(seconds = self.seconds, "{}", self.kind);
             }
-            EventKind::Skipped { .. } => tracing::warn!(seconds = self.seconds, "{}", self.kind),
+            EventKind::Skipped { .. } | EventKind::Refused(_) => {
+                tracing::warn!(seconds = self.seconds, "{}", self.kind)
+            }
             _ => tracing::info!(seconds = self.seconds, "{}", self.kind),
         }
     }
@@ -122,6 +142,8 @@ impl fmt::Display for EventKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Profiled(profile) => profile.fmt(f),
+            Self::Proposed { job, name, point } => write!(f, "job {job} ({name}) is proposed: {point}"),
+            Self::Refused(Refused { point, error }) => write!(f, "{point} is proposed, but can't be trained: {error}"),
             Self::Started { job, name, steps } => write!(f, "job {job} ({name}) starts: {steps} steps"),
             Self::Skipped { job, step, tensor } => write!(f, "job {job} skips step {step}: {tensor} is not finite"),
             Self::Evaluated { job, validation, .. } => {
@@ -136,6 +158,7 @@ impl fmt::Display for EventKind {
                 exited.len()
             ),
             Self::Resumed { job, step } => write!(f, "job {job} goes on after {step} steps"),
+            Self::AuditStarted { jobs } => write!(f, "{} exited jobs go on for an audit", jobs.len()),
             Self::Ended { job, step, how } => write!(f, "job {job} ends after {step} steps: {how}"),
         }
     }

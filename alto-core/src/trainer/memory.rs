@@ -23,6 +23,10 @@ use crate::job::Job;
 /// once: a quarter of a job's [`adapter_bytes`](Backend::adapter_bytes), or all of them if it has a rung. That is more
 /// than a run comes to, and more than a device with a memory of its own is short of. The copies made while a job joins
 /// or leaves are not covered.
+///
+/// Of jobs that a search is yet to propose, each is taken to keep as much as the first one that keeps the most; what a
+/// proposed one keeps above that is set aside when it comes, and one that never fits is refused. An audit has exited jobs
+/// keep their states, too.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Admission {
@@ -70,31 +74,39 @@ pub(super) struct Memory {
     room: Room,
     /// By job.
     needs: Vec<Need>,
+    /// Bytes set aside for what jobs keep on the host.
+    kept: u64,
+    /// Of these, for each job that may yet come.
+    kept_each: u64,
+    /// Whether every job's state may be kept, whatever its rungs.
+    audited: bool,
+    /// Samples of each job that are looked at to find its largest micro-batch; `None` where nobody asks for it.
+    walked: Option<u64>,
     /// The measurement, if there was one.
     pub(super) profile: Option<MemoryProfile>,
 }
 
 impl Memory {
-    /// Measures if it must, and checks that every job fits when it is alone.
+    /// Measures if it must, and checks that every job fits when it is alone. So many more jobs may come.
     pub(super) fn prepare(
         trainer: &Trainer,
         backend: &mut dyn Backend,
         train: &Dataset,
         candidates: &[Candidate],
+        more: usize,
         rungs: &Rungs,
     ) -> Result<Self, TrainError> {
+        let audited = trainer.audit > 0.0;
+        let walked = MOST_WALKED / (candidates.len() + more) as u64;
         let budget = backend.memory().budget.filter(|_| trainer.admission != Admission::Unlimited);
-        let need = |Candidate { job, .. }: &Candidate| {
-            // Whoever has no budget to keep need not look through the data.
-            let tokens = budget.map_or(0, |_| most_tokens(job, train, MOST_WALKED / candidates.len() as u64));
-            Need {
-                load: Load { adapter_bytes: backend.adapter_bytes(job), tokens, squared_tokens: 0 },
-                batch: job.batch,
-            }
-        };
-        let needs: Vec<Need> = candidates.iter().map(need).collect();
-        let kept = needs.iter().enumerate().map(|(job, need)| kept(need, rungs.has_any(job)));
-        let kept = kept.fold(0, u64::saturating_add);
+        // Whoever has no budget to keep need not look through the data.
+        let walked = budget.map(|_| walked);
+        let needs: Vec<Need> =
+            candidates.iter().map(|Candidate { job, .. }| need(job, train, backend, walked)).collect();
+        let each = |(job, need): (usize, &Need)| kept(need, audited || rungs.has_any(job));
+        let kept_each = needs.iter().enumerate().map(each).max().unwrap_or(0);
+        let kept = needs.iter().enumerate().map(each).fold(0, u64::saturating_add);
+        let kept = kept.saturating_add(kept_each.saturating_mul(more as u64));
         let each_fits = |model: &MemoryModel| {
             for (need, Candidate { job, .. }) in needs.iter().zip(candidates) {
                 let (needed, tokens) = (model.reserve(&need.load), need.load.tokens);
@@ -116,7 +128,37 @@ impl Memory {
         };
         each_fits(&model)?;
         let room = Room { budget: budget.map(|budget| budget - kept), slots: trainer.slots };
-        Ok(Self { model, room, needs, profile })
+        Ok(Self { model, room, needs, kept, kept_each, audited, walked, profile })
+    }
+
+    /// One more job, whose index is the next, if it fits when it is alone.
+    pub(super) fn add(
+        &mut self,
+        job: &Job,
+        train: &Dataset,
+        backend: &dyn Backend,
+        waits: bool,
+    ) -> Result<(), TrainError> {
+        let need = need(job, train, backend, self.walked);
+        if let Some(budget) = self.room.budget {
+            let above = kept(&need, self.audited || waits).saturating_sub(self.kept_each);
+            // Whoever came before must still fit beside what is set aside for this one.
+            let before = self.needs.iter().map(|need| self.model.reserve(&need.load)).max().unwrap_or(0);
+            let (needed, tokens) = (self.model.reserve(&need.load).max(before), need.load.tokens);
+            if needed.saturating_add(above) > budget {
+                let (kept, budget) = (self.kept.saturating_add(above), budget + self.kept);
+                return Err(TrainError::NeverFits { job: job.name.clone(), needed, tokens, kept, budget });
+            }
+            self.kept += above;
+            self.room.budget = Some(budget - above);
+        }
+        self.needs.push(need);
+        Ok(())
+    }
+
+    /// Whether the number of places allows for one more job beside so many.
+    pub(super) fn has_slot(&self, residents: usize) -> bool {
+        self.room.slots.is_none_or(|slots| residents < slots)
     }
 
     /// Which of the waiting jobs get a place beside the residents, when jobs of the freed batch sizes just left.
@@ -132,6 +174,12 @@ impl Memory {
         let load = Load { adapter_bytes, tokens, squared_tokens: 0 };
         self.room.budget.is_none_or(|budget| self.model.reserve(&load) <= budget)
     }
+}
+
+/// What a job needs in a step. So many samples of it are looked at; without a number its tokens aren't counted.
+fn need(job: &Job, train: &Dataset, backend: &dyn Backend, walked: Option<u64>) -> Need {
+    let tokens = walked.map_or(0, |walked| most_tokens(job, train, walked));
+    Need { load: Load { adapter_bytes: backend.adapter_bytes(job), tokens, squared_tokens: 0 }, batch: job.batch }
 }
 
 /// Bytes that a job may keep on the host: its best adapter, and its weights and two moments while it waits.

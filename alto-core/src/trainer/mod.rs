@@ -14,8 +14,17 @@
 //! 6. A rung closes once no unfinished job that has it is short of it. Everybody parked there is judged by the same
 //!    curves; who stays waits for a place and goes on from where it was. Then 2. again, until every job has ended.
 //!
+//! 7. Where [`Trainer::audit`] asks for it, a share of the exited jobs then goes on to the end, in no ranking, to tell how
+//!    often the policy was wrong.
+//!
+//! [`Trainer::search`] has no list of jobs: whenever a place is free and nobody waits for it, a search is asked what to
+//! try, given all curves so far. Its first jobs are known before anything trains and do as above. A later one never holds
+//! a rung open, as one that goes on proposing would keep it open for ever: where the rung has closed, the job is judged at
+//! once, by the record to which it adds its own loss.
+//!
 //! Nobody waits forever: were all unfinished jobs parked, the lowest of their rungs would close. A job's curve and
-//! verdict don't depend on how many places there are, or on who trains beside it.
+//! verdict don't depend on how many places there are, or on who trains beside it; what a search proposes does, since it
+//! depends on what is known by then.
 //!
 //! ```
 //! use alto_core::batch::Example;
@@ -64,6 +73,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod audit;
 mod candidate;
 mod entry;
 mod error;
@@ -71,9 +81,11 @@ mod evaluation;
 mod event;
 #[cfg(test)]
 mod fixtures;
+mod later;
 mod marks;
 mod memory;
 mod outcome;
+mod proposals;
 mod report;
 mod rungs;
 mod sweep;
@@ -81,10 +93,12 @@ mod table;
 mod train;
 mod version;
 
+pub use audit::{AuditRate, AuditReport, AuditedJob};
 pub use candidate::Candidate;
 pub use error::{Fault, TrainError};
 pub use event::{EVENT_VERSION, Event, EventKind, RungLoss};
 pub use memory::{Admission, MemoryProfile};
+pub use proposals::{MakeCandidate, Proposals, Refused};
 pub use report::{Ended, JobReport, Outcome, REPORT_VERSION, Report, Totals, ValidationSet};
 pub use table::Table;
 pub use train::Trainer;

@@ -1,5 +1,10 @@
 //! A run's outcome, from its state at the end.
 
+use std::collections::BTreeMap;
+
+use alto_exit::Curve;
+
+use super::audit::AuditReport;
 use super::entry::Entry;
 use super::error::{Fault, TrainError};
 use super::report::{JobReport, Outcome, REPORT_VERSION, Report, Totals, ValidationSet};
@@ -9,10 +14,22 @@ use crate::data::Dataset;
 
 impl Sweep<'_> {
     /// What the run came to.
-    pub(super) fn into_outcome(self) -> Outcome {
+    pub(super) fn into_outcome(mut self) -> Outcome {
         let seconds = self.started.elapsed().as_secs_f64();
-        let (jobs, adapters): (Vec<JobReport>, Vec<_>) =
-            self.entries.into_iter().zip(self.curves).map(|(entry, curve)| Entry::into_report(entry, curve)).unzip();
+        let mut ran_on = BTreeMap::new();
+        let mut came_to = |(index, (entry, curve)): (usize, (Entry, Curve))| {
+            let now = entry.into_report(curve);
+            match self.exited.remove(&index) {
+                // What it was in the competition.
+                Some(then) => {
+                    ran_on.insert(index, now.0);
+                    then
+                }
+                None => now,
+            }
+        };
+        let entries = self.entries.into_iter().zip(self.curves).enumerate();
+        let (jobs, adapters): (Vec<JobReport>, Vec<_>) = entries.map(&mut came_to).unzip();
         let memory = self.memory.profile;
         let totals = Totals {
             seconds,
@@ -30,11 +47,17 @@ impl Sweep<'_> {
             memory,
             validation: validation_set(self.validation),
             winner: winner(&jobs),
+            search: self.proposals.map(|proposals| format!("{proposals:?}")),
+            refused: self.refused,
+            audit: None,
             jobs,
             totals,
             warnings: warnings.collect(),
         };
         report.warnings.extend(nothing_learned(&report));
+        if report.trainer.audit > 0.0 {
+            report.audit = Some(AuditReport::new(&report.jobs, report.winner, ran_on));
+        }
         Outcome { report, adapters }
     }
 

@@ -2,10 +2,13 @@
 
 use std::fmt;
 
+use alto_exit::search::Point;
 use alto_exit::{Curve, End, EvaluationPoint, Reason};
 use serde::{Deserialize, Serialize};
 
+use super::audit::AuditReport;
 use super::memory::MemoryProfile;
+use super::proposals::Refused;
 use super::{Trainer, version};
 use crate::adapter::Adapter;
 use crate::job::Job;
@@ -39,12 +42,21 @@ pub struct Report {
     pub memory: Option<MemoryProfile>,
     /// The validation set.
     pub validation: ValidationSet,
-    /// Every job, in the order in which they were given.
+    /// Every job, in the order in which they were given or proposed.
     pub jobs: Vec<JobReport>,
     /// Index of the job whose best loss is the lowest, the first on ties.
     pub winner: Option<usize>,
     /// Sums over the run.
     pub totals: Totals,
+    /// The search with its settings, as its `Debug` prints it, if the jobs were not known from the start.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub search: Option<String>,
+    /// What the search proposed and couldn't be trained, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub refused: Vec<Refused>,
+    /// How often the policy was wrong, if that was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub audit: Option<AuditReport>,
     /// What the reader should know, such as completions that were cut off.
     pub warnings: Vec<String>,
 }
@@ -74,6 +86,9 @@ pub struct JobReport {
     pub best: Option<EvaluationPoint>,
     /// Its losses.
     pub curve: Curve,
+    /// What a search proposed it as.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub point: Option<Point>,
     /// Optimizer steps that it did, skipped ones included.
     pub steps: u64,
     /// Steps that were skipped, as something in them was not finite.

@@ -5,15 +5,18 @@ use std::time::Instant;
 
 use alto_exit::{Closing, Curve, ExitPolicy, Rungs, Verdict};
 
-use super::candidate::{self, Candidate};
+use super::audit;
+use super::candidate;
 use super::entry::{Entry, Place, Skip};
 use super::error::{Fault, TrainError};
 use super::event::{EVENT_VERSION, Event, EventKind, RungLoss};
 use super::marks::is_evaluated;
 use super::memory::Memory;
-use super::report::Ended;
+use super::proposals::{Proposals, Refused};
+use super::report::{Ended, JobReport};
 use super::rungs::rungs;
-use super::train::Trainer;
+use super::train::{Jobs, Trainer};
+use crate::adapter::Adapter;
 use crate::backend::{Backend, BackendError, JobState, Slot, StepReport};
 use crate::batch::{Batch, Lane, Objective};
 use crate::data::Dataset;
@@ -30,8 +33,16 @@ pub(super) struct Sweep<'a> {
     pub(super) entries: Vec<Entry>,
     /// By job; what the policy sees.
     pub(super) curves: Vec<Curve>,
-    rungs: Rungs,
+    pub(super) rungs: Rungs,
     pub(super) memory: Memory,
+    /// Where more jobs come from.
+    pub(super) proposals: Option<&'a Proposals<'a>>,
+    /// What was proposed and can't be trained.
+    pub(super) refused: Vec<Refused>,
+    /// States of the exited jobs that are to go on for an audit.
+    pub(super) audited: BTreeMap<usize, JobState>,
+    /// What those came to when they exited, once they go on.
+    pub(super) exited: BTreeMap<usize, (JobReport, Option<Adapter>)>,
     /// Batch sizes of the jobs that gave up their places since the last admission, in order.
     freed: Vec<usize>,
     pub(super) started: Instant,
@@ -52,19 +63,29 @@ impl<'a> Sweep<'a> {
         trainer: &'a Trainer,
         backend: &'a mut dyn Backend,
         (train, validation): (&'a Dataset, &'a Dataset),
-        candidates: Vec<Candidate>,
+        jobs: Jobs<'a>,
         policy: &'a dyn ExitPolicy,
         observe: &'a mut dyn FnMut(&Event),
     ) -> Result<Self, TrainError> {
         let started = Instant::now();
         trainer.check()?;
         policy.check()?;
+        let (candidates, points, proposals) = match jobs {
+            Jobs::Listed(candidates) => (candidates, vec![], None),
+            Jobs::Proposed(proposals) => {
+                proposals.search.check()?;
+                let (candidates, points) = proposals.first()?.into_iter().unzip();
+                (candidates, points, Some(proposals))
+            }
+        };
+        let more = proposals.map_or(0, |proposals| proposals.jobs - candidates.len());
         candidate::check(&candidates, train, backend)?;
         let jobs: Vec<&Job> = candidates.iter().map(|candidate| &candidate.job).collect();
         let rungs = rungs(&jobs, policy)?;
-        let memory = Memory::prepare(trainer, backend, train, &candidates, &rungs)?;
+        let memory = Memory::prepare(trainer, backend, train, &candidates, more, &rungs)?;
         let curves = vec![Curve::default(); candidates.len()];
-        let entries = candidates.into_iter().map(Entry::new).collect();
+        let points = points.into_iter().map(Some).chain(std::iter::repeat(None));
+        let entries = candidates.into_iter().zip(points).map(|(job, point)| Entry::new(job, point)).collect();
         let (freed, timed) = (vec![], Instant::now());
         let mut sweep = Self {
             trainer,
@@ -77,6 +98,10 @@ impl<'a> Sweep<'a> {
             curves,
             rungs,
             memory,
+            proposals,
+            refused: vec![],
+            audited: BTreeMap::new(),
+            exited: BTreeMap::new(),
             freed,
             started,
             timed,
@@ -84,11 +109,22 @@ impl<'a> Sweep<'a> {
         if let Some(profile) = sweep.memory.profile.clone() {
             sweep.emit(EventKind::Profiled(profile));
         }
+        for job in 0..sweep.entries.len() {
+            sweep.tell_proposed(job);
+        }
         Ok(sweep)
     }
 
-    /// Gives waiting jobs the places that are free.
+    /// Gives waiting jobs the places that are free; where nobody waits for one, asks the search for more jobs.
     pub(super) fn admit(&mut self) -> Result<(), BackendError> {
+        self.admit_waiting()?;
+        while self.is_open() && self.propose() {
+            self.admit_waiting()?;
+        }
+        Ok(())
+    }
+
+    fn admit_waiting(&mut self) -> Result<(), BackendError> {
         let freed = std::mem::take(&mut self.freed);
         let waiting: Vec<usize> = (0..self.entries.len()).filter(|&job| self.entries[job].is_waiting()).collect();
         for job in self.memory.admit(&self.residents(), &waiting, &freed) {
@@ -187,6 +223,9 @@ impl<'a> Sweep<'a> {
     /// Judges the jobs that were just evaluated: each goes on, waits at a rung, or ends.
     pub(super) fn judge(&mut self, evaluated: &[usize]) -> Result<(), BackendError> {
         // All verdicts come before any act, so that one exit never changes the next verdict.
+        for &job in evaluated {
+            self.rungs.go_by(job, self.entries[job].step);
+        }
         let nexts: Vec<Next> = evaluated.iter().map(|&job| self.next(job)).collect();
         for (&job, next) in evaluated.iter().zip(nexts) {
             match next {
@@ -202,6 +241,9 @@ impl<'a> Sweep<'a> {
         let entry = &self.entries[job];
         if entry.step == entry.job.steps {
             return Next::End(Ended::Finished);
+        }
+        if self.is_audit() {
+            return Next::GoOn;
         }
         if self.rungs.is_at(job, entry.step) {
             return Next::Wait;
@@ -241,8 +283,10 @@ impl<'a> Sweep<'a> {
     }
 
     fn keep_best(&mut self, job: usize) -> Result<(), BackendError> {
+        let is_audit = self.is_audit();
         let entry = &mut self.entries[job];
-        if let Some(slot) = entry.slot().filter(|_| entry.is_better()) {
+        // An audit offers no adapters.
+        if let Some(slot) = entry.slot().filter(|_| entry.is_better() && !is_audit) {
             let state = self.backend.snapshot(slot)?;
             entry.keep_best(&state);
         }
@@ -260,9 +304,18 @@ impl<'a> Sweep<'a> {
     }
 
     fn end(&mut self, job: usize, how: Ended) -> Result<(), BackendError> {
-        self.leave(job)?;
+        let left = self.leave(job)?;
         let step = self.entries[job].reported;
-        self.entries[job].place = Place::Ended(how.clone());
+        let state = match std::mem::replace(&mut self.entries[job].place, Place::Ended(how.clone())) {
+            Place::Parked(state) => Some(state),
+            _ => left,
+        };
+        if let (Ended::Exited(_), Some(state)) = (&how, state) {
+            let Trainer { audit, audit_seed, .. } = *self.trainer;
+            if audit::is_chosen(&self.entries[job].job.name, audit_seed, audit) {
+                self.audited.insert(job, state);
+            }
+        }
         self.curves[job].end = how.on_curve(step);
         self.rungs.end(job);
         self.emit(EventKind::Ended { job, step, how });

@@ -58,6 +58,9 @@ impl fmt::Display for Table<'_> {
             totals.tokens,
             totals.seconds
         )?;
+        if let Some(audit) = &report.audit {
+            audit.rates.iter().try_for_each(|rate| writeln!(f, "{rate}"))?;
+        }
         if report.memory.is_some() {
             writeln!(f, "Measuring memory took {:.1}% of the time.", 100.0 * totals.profile_share())?;
         }

@@ -7,6 +7,7 @@ use super::candidate::Candidate;
 use super::error::{Fault, TrainError};
 use super::event::Event;
 use super::memory::Admission;
+use super::proposals::Proposals;
 use super::report::Outcome;
 use super::sweep::Sweep;
 use crate::backend::Backend;
@@ -26,11 +27,35 @@ pub struct Trainer {
     pub skips: u64,
     /// Validation rows in one call of the backend; fewer where memory asks for it.
     pub evaluation_rows: usize,
+    /// Share of the exited jobs that go on to their end when all have ended, 0 to 1, to tell how often the policy was
+    /// wrong; see [`AuditReport`](super::AuditReport). None by default.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub audit: f64,
+    /// Which of them: that follows from this seed and their names.
+    #[serde(skip_serializing_if = "is_none")]
+    pub audit_seed: u64,
+}
+
+// Files of runs without an audit are what they were before there were any.
+fn is_zero(share: &f64) -> bool {
+    *share == 0.0
+}
+
+fn is_none(seed: &u64) -> bool {
+    *seed == 0
 }
 
 impl Default for Trainer {
     fn default() -> Self {
-        Self { interval: 0.01, slots: None, admission: Admission::Measured, skips: 3, evaluation_rows: 16 }
+        Self {
+            interval: 0.01,
+            slots: None,
+            admission: Admission::Measured,
+            skips: 3,
+            evaluation_rows: 16,
+            audit: 0.0,
+            audit_seed: 0,
+        }
     }
 }
 
@@ -56,8 +81,43 @@ impl Trainer {
         policy: &dyn ExitPolicy,
         observe: &mut dyn FnMut(&Event),
     ) -> Result<Outcome, TrainError> {
-        let mut sweep = Sweep::prepare(self, backend, (train, validation), candidates, policy, observe)?;
-        match train_all(&mut sweep) {
+        self.train(backend, (train, validation), Jobs::Listed(candidates), policy, observe)
+    }
+
+    /// The same for jobs that a search proposes while places are free: [`Proposals`] says which and how many.
+    ///
+    /// What is asked and answered depends on the number of [`slots`](Self::slots): without a limit, all jobs start at once
+    /// and the search has nothing to learn from. A proposed job that can't be trained, or never fits, is told as an event,
+    /// stands in [`Report::refused`](super::Report::refused), and counts as tried.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run), and when one of the first points makes no job; later ones are refused.
+    pub fn search(
+        &self,
+        backend: &mut dyn Backend,
+        train: &Dataset,
+        validation: &Dataset,
+        proposals: &Proposals,
+        policy: &dyn ExitPolicy,
+        observe: &mut dyn FnMut(&Event),
+    ) -> Result<Outcome, TrainError> {
+        self.train(backend, (train, validation), Jobs::Proposed(proposals), policy, observe)
+    }
+
+    fn train(
+        &self,
+        backend: &mut dyn Backend,
+        data: (&Dataset, &Dataset),
+        jobs: Jobs,
+        policy: &dyn ExitPolicy,
+        observe: &mut dyn FnMut(&Event),
+    ) -> Result<Outcome, TrainError> {
+        let mut sweep = Sweep::prepare(self, backend, data, jobs, policy, observe)?;
+        let mut trained = train_all(&mut sweep);
+        if trained.is_ok() && sweep.begin_audit() {
+            trained = train_all(&mut sweep);
+        }
+        match trained {
             Ok(()) => Ok(sweep.into_outcome()),
             Err(fault) => Err(sweep.into_interrupted(fault)),
         }
@@ -67,6 +127,9 @@ impl Trainer {
         let wrong = |setting, value, expected| Err(TrainError::Setting { setting, value, expected });
         if !(self.interval > 0.0 && self.interval <= 1.0) {
             return wrong("interval", self.interval, "over 0 and at most 1");
+        }
+        if !(0.0..=1.0).contains(&self.audit) {
+            return wrong("audit", self.audit, "from 0 to 1");
         }
         for (setting, value) in [
             ("slots", self.slots.unwrap_or(1)),
@@ -79,6 +142,12 @@ impl Trainer {
         }
         Ok(())
     }
+}
+
+/// Where a run's jobs come from.
+pub(super) enum Jobs<'a> {
+    Listed(Vec<Candidate>),
+    Proposed(&'a Proposals<'a>),
 }
 
 fn train_all(sweep: &mut Sweep) -> Result<(), Fault> {
