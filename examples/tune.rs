@@ -24,8 +24,8 @@ use alto_core::data::{DataError, Dataset, Tokenizer};
 use alto_core::exit::{LossAware, Policy};
 use alto_core::model::{ModelConfig, ModelWeights};
 use alto_core::peft;
-use alto_core::search_space::SearchSpace;
-use alto_core::trainer::{Candidate, JobReport, Outcome, TrainError, Trainer};
+use alto_core::search_space::{SearchSettings, SearchSpace};
+use alto_core::trainer::{Candidate, JobReport, Outcome, Proposals, TrainError, Trainer};
 use alto_examples::{Arguments, Progress, chain, check_outputs, fresh, read_policy, tell, write_new};
 
 fn main() -> ExitCode {
@@ -69,7 +69,9 @@ fn tune(arguments: &Arguments) -> Result<ExitCode, Box<dyn Error>> {
     };
     let train = rows(&arguments.train, "data/train.jsonl")?;
     let val = rows(&arguments.val, "data/val.jsonl")?;
-    let jobs = space.jobs(train.examples().len())?;
+    let rows = train.examples().len();
+    let search = space.to_search()?;
+    let jobs = if search.is_some() { vec![] } else { space.jobs(rows)? };
     let weights = ModelWeights::read(&model, &config)?;
     let mut backend = BurnBackend::with_dtype(config, weights, &device, arguments.dtype)?;
     if let Some(bytes) = arguments.memory_bytes {
@@ -77,10 +79,20 @@ fn tune(arguments: &Arguments) -> Result<ExitCode, Box<dyn Error>> {
     }
 
     let trainer = Trainer { slots: arguments.slots, interval: arguments.interval, ..Trainer::default() };
-    let mut progress = Progress::new(&jobs);
+    let mut progress = Progress::new(&jobs, space.search.as_ref().map_or(0, |settings| settings.jobs));
     let mut observe = |event: &_| progress.observe(event);
-    let candidates = jobs.into_iter().map(Candidate::from).collect();
-    let (outcome, whole) = match trainer.run(&mut backend, &train, &val, candidates, &policy, &mut observe) {
+    let run = match (&search, &space.search) {
+        (Some(search), &Some(SearchSettings { jobs, first, .. })) => {
+            let candidate = |index, point: &_| Ok(Candidate::from(space.job(index, point, rows)?));
+            let proposals = Proposals { search, candidate: &candidate, jobs, first };
+            trainer.search(&mut backend, &train, &val, &proposals, &policy, &mut observe)
+        }
+        _ => {
+            let candidates = jobs.into_iter().map(Candidate::from).collect();
+            trainer.run(&mut backend, &train, &val, candidates, &policy, &mut observe)
+        }
+    };
+    let (outcome, whole) = match run {
         Ok(outcome) => (outcome, true),
         Err(error) => {
             let why = chain(&error);

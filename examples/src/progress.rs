@@ -20,21 +20,23 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// A display of these jobs, which are the run's, on standard error.
-    pub fn new(jobs: &[Job]) -> Self {
+    /// A display of these jobs, which are the run's, or of as many as a search proposes, on standard error.
+    pub fn new(jobs: &[Job], proposed: usize) -> Self {
         let bar = ProgressBar::new(1000).with_style(
             ProgressStyle::with_template("{spinner} {elapsed} {bar:30} {percent}%  {msg}").expect("a valid template"),
         );
         bar.enable_steady_tick(Duration::from_millis(200));
         let names = jobs.iter().map(|job| job.name.clone()).collect();
-        Self { bar, names, done: vec![0.0; jobs.len()], best: None, tenths: 0 }
+        Self { bar, names, done: vec![0.0; jobs.len().max(proposed)], best: None, tenths: 0 }
     }
 
     /// Shows what happened.
     pub fn observe(&mut self, event: &Event) {
         match &event.kind {
+            EventKind::Proposed { name, .. } => self.names.push(name.clone()),
             EventKind::Evaluated { job, validation, .. } => {
-                self.done[*job] = validation.progress;
+                // An audited job had been done already.
+                self.done[*job] = validation.progress.max(self.done[*job]);
                 if self.best.is_none_or(|(loss, _)| validation.loss < loss) {
                     self.best = Some((validation.loss, *job));
                 }
@@ -53,7 +55,10 @@ impl Progress {
             EventKind::Skipped { job, step, tensor } => {
                 self.say(event.seconds, &format!("{} skips step {step}: {tensor} is not finite", self.names[*job]));
             }
-            kind @ (EventKind::Profiled(_) | EventKind::RungClosed { .. }) => {
+            kind @ (EventKind::Profiled(_)
+            | EventKind::RungClosed { .. }
+            | EventKind::Refused(_)
+            | EventKind::AuditStarted { .. }) => {
                 self.say(event.seconds, &kind.to_string());
             }
             _ => {}

@@ -3,6 +3,8 @@
 use std::io;
 use std::path::PathBuf;
 
+use alto_exit::search::SpaceError;
+
 use super::grid::JOBS_LIMIT;
 use super::space::VERSION;
 use crate::job::JobError;
@@ -47,6 +49,40 @@ pub enum SearchSpaceError {
     TooManyJobs {
         /// One for each way of taking an entry of every list.
         jobs: usize,
+    },
+    /// A range without a search to choose from it.
+    #[error("{key} is a range, which a grid can't go through; list its values, or add a table [search]")]
+    RangeInGrid {
+        /// The range.
+        key: &'static str,
+    },
+    /// A list of jobs was asked for where a search chooses them.
+    #[error("a table [search] is given, so the jobs are not known from the start")]
+    Searched,
+    /// A search of no jobs, or of more than anybody means to train.
+    #[error("search: {key} is {found}, expected 1 to {JOBS_LIMIT}")]
+    Search {
+        /// What the number sets.
+        key: &'static str,
+        /// The number.
+        found: usize,
+    },
+    /// A space that can't be searched.
+    #[error(transparent)]
+    Space(#[from] SpaceError),
+    /// A whole number that a search can't count to.
+    #[error("{key} is {value}, but with a table [search] it must be at most 2^63 - 1")]
+    TooLarge {
+        /// What the number sets.
+        key: &'static str,
+        /// The number.
+        value: u64,
+    },
+    /// A point of another space.
+    #[error("the point has no {key}, or not one that a job can have")]
+    Missing {
+        /// What is missing.
+        key: &'static str,
     },
     /// A list without entries gives an empty grid.
     #[error("{key} is an empty list, expected at least one entry")]

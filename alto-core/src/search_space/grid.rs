@@ -14,20 +14,34 @@ impl SearchSpace {
     /// rate and batch, and whatever else the grid varies, such as `r8-a2-lr0.001-b2-s1`.
     ///
     /// # Errors
-    /// When the grid has more than 100,000 jobs, a list is empty or has an entry twice, not exactly one budget is given,
+    /// When a search chooses the jobs or there is a range for one to choose from, the grid has more than 100,000 jobs, a
+    /// list is empty or has an entry twice, not exactly one budget is given,
     /// or a job's setting is out of range.
     pub fn jobs(&self, rows: usize) -> Result<Vec<Job>, SearchSpaceError> {
-        self.check_number()?;
-        self.check_lists()?;
+        if self.search.is_some() {
+            return Err(SearchSpaceError::Searched);
+        }
+        let (ranks, alphas) = (self.rank.list("rank")?, self.alpha_per_rank.list("alpha_per_rank")?);
+        let learning_rates = self.learning_rate.list("learning_rate")?;
+        let weight_decays = self.weight_decay.list("weight_decay")?;
+        let (batches, seeds) = (self.batch.list("batch")?, self.seed.list("seed")?);
+        let lengths = [ranks.len(), alphas.len(), learning_rates.len(), weight_decays.len()];
+        check_number(lengths.into_iter().chain([batches.len(), seeds.len()]))?;
+        check_list("learning_rate", learning_rates)?;
+        check_list("rank", ranks)?;
+        check_list("batch", batches)?;
+        check_list("alpha_per_rank", alphas)?;
+        check_list("weight_decay", weight_decays)?;
+        check_list("seed", seeds)?;
         let mut jobs = vec![];
-        for &rank in &self.rank {
-            for &alpha in &self.alpha_per_rank {
-                for &learning_rate in &self.learning_rate {
-                    for &weight_decay in &self.weight_decay {
-                        for &batch in &self.batch {
-                            for &seed in &self.seed {
-                                let point = Point { rank, alpha, learning_rate, weight_decay, batch, seed };
-                                jobs.push(self.job(&point, rows)?);
+        for &rank in ranks {
+            for &alpha in alphas {
+                for &learning_rate in learning_rates {
+                    for &weight_decay in weight_decays {
+                        for &batch in batches {
+                            for &seed in seeds {
+                                let settings = Settings { rank, alpha, learning_rate, weight_decay, batch, seed };
+                                jobs.push(self.job_of(&settings, self.name(&settings, short), rows)?);
                             }
                         }
                     }
@@ -39,48 +53,34 @@ impl SearchSpace {
 
     /// Checks whatever is right or wrong for every number of rows.
     pub(super) fn check(&self) -> Result<(), SearchSpaceError> {
-        // So many rows that no warm-up is too long only for want of them.
-        let rows = self.epochs.map_or(1, |epochs| (SAMPLES_LIMIT as f64 / 2.0 / epochs) as usize);
-        self.jobs(rows.max(1)).map(drop)
-    }
-
-    fn check_number(&self) -> Result<(), SearchSpaceError> {
-        let lists = [self.learning_rate.len(), self.rank.len(), self.batch.len(), self.alpha_per_rank.len()];
-        let lists = lists.into_iter().chain([self.weight_decay.len(), self.seed.len()]);
-        // A list that is empty has an error of its own.
-        match lists.fold(1, |jobs: usize, entries| jobs.saturating_mul(entries.max(1))) {
-            jobs if jobs > JOBS_LIMIT => Err(SearchSpaceError::TooManyJobs { jobs }),
-            _ => Ok(()),
+        if self.search.is_some() {
+            return self.check_search();
         }
+        self.jobs(budgetable_rows(self.epochs)).map(drop)
     }
 
-    fn check_lists(&self) -> Result<(), SearchSpaceError> {
-        check_list("learning_rate", &self.learning_rate)?;
-        check_list("rank", &self.rank)?;
-        check_list("batch", &self.batch)?;
-        check_list("alpha_per_rank", &self.alpha_per_rank)?;
-        check_list("weight_decay", &self.weight_decay)?;
-        check_list("seed", &self.seed)?;
-        check_list("target_modules", &self.target_modules)
-    }
-
-    fn job(&self, point: &Point, rows: usize) -> Result<Job, SearchSpaceError> {
-        let name = self.name(point);
-        let steps = self.budget(&name, point.batch, rows)?;
+    /// The job of these settings, checked.
+    pub(super) fn job_of(&self, settings: &Settings, name: String, rows: usize) -> Result<Job, SearchSpaceError> {
+        check_list("target_modules", &self.target_modules)?;
+        let steps = self.budget(&name, settings.batch, rows)?;
         let job = Job {
             adapter: AdapterConfig {
-                rank: point.rank,
-                alpha: point.alpha * point.rank as f64,
+                rank: settings.rank,
+                alpha: settings.alpha * settings.rank as f64,
                 rank_stabilized: self.rank_stabilized,
                 targets: self.target_modules.iter().cloned().collect(),
             },
-            optimizer: AdamW { weight_decay: point.weight_decay, clip: self.clip, ..AdamW::new(point.learning_rate) },
+            optimizer: AdamW {
+                weight_decay: settings.weight_decay,
+                clip: self.clip,
+                ..AdamW::new(settings.learning_rate)
+            },
             schedule: Schedule { decay: self.decay, warmup_steps: self.warmup(&name, steps)? },
-            batch: point.batch,
+            batch: settings.batch,
             accumulation: self.accumulation,
             accumulation_mode: self.accumulation_mode,
             steps,
-            seed: point.seed,
+            seed: settings.seed,
             name,
         };
         job.check()?;
@@ -130,31 +130,46 @@ impl SearchSpace {
         Ok(warmup)
     }
 
-    fn name(&self, point: &Point) -> String {
-        let mut name = format!("r{}", point.rank);
-        if self.alpha_per_rank.len() > 1 {
-            name += &format!("-a{}", short(point.alpha));
+    /// A name of what varies, with real numbers written so.
+    pub(super) fn name(&self, settings: &Settings, short: impl Fn(f64) -> String) -> String {
+        let mut name = format!("r{}", settings.rank);
+        if self.alpha_per_rank.vary() {
+            name += &format!("-a{}", short(settings.alpha));
         }
-        name += &format!("-lr{}", short(point.learning_rate));
-        if self.weight_decay.len() > 1 {
-            name += &format!("-wd{}", short(point.weight_decay));
+        name += &format!("-lr{}", short(settings.learning_rate));
+        if self.weight_decay.vary() {
+            name += &format!("-wd{}", short(settings.weight_decay));
         }
-        name += &format!("-b{}", point.batch);
-        if self.seed.len() > 1 {
-            name += &format!("-s{}", point.seed);
+        name += &format!("-b{}", settings.batch);
+        if self.seed.vary() {
+            name += &format!("-s{}", settings.seed);
         }
         name
     }
 }
 
-/// One point of the grid; `alpha` is per rank.
-struct Point {
-    rank: usize,
-    alpha: f64,
-    learning_rate: f64,
-    weight_decay: f64,
-    batch: usize,
-    seed: u64,
+/// What jobs of one search space differ in; `alpha` is per rank.
+pub(super) struct Settings {
+    pub(super) rank: usize,
+    pub(super) alpha: f64,
+    pub(super) learning_rate: f64,
+    pub(super) weight_decay: f64,
+    pub(super) batch: usize,
+    pub(super) seed: u64,
+}
+
+/// So many rows that no warm-up is too long only for want of them.
+pub(super) fn budgetable_rows(epochs: Option<f64>) -> usize {
+    epochs.map_or(1, |epochs| (SAMPLES_LIMIT as f64 / 2.0 / epochs) as usize).max(1)
+}
+
+/// Checks how many jobs lists of these lengths make.
+fn check_number(lengths: impl Iterator<Item = usize>) -> Result<(), SearchSpaceError> {
+    // A list that is empty has an error of its own.
+    match lengths.fold(1, |jobs: usize, entries| jobs.saturating_mul(entries.max(1))) {
+        jobs if jobs > JOBS_LIMIT => Err(SearchSpaceError::TooManyJobs { jobs }),
+        _ => Ok(()),
+    }
 }
 
 fn check_list<T: PartialEq + ToString>(key: &'static str, list: &[T]) -> Result<(), SearchSpaceError> {

@@ -6,12 +6,15 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::error::SearchSpaceError;
+use super::search::SearchSettings;
+use super::values::Values;
 use crate::job::{AccumulationMode, Decay};
 
 /// The version of the format that is read.
 pub(super) const VERSION: u32 = 1;
 
-/// The grid of hyperparameters that a task tries: one job for each way of taking one entry of every list.
+/// The hyperparameters that a task tries: one job for each way of taking one entry of every list, or, with a table
+/// `[search]`, those that a search chooses.
 ///
 /// ```
 /// let text = r#"
@@ -27,26 +30,47 @@ pub(super) const VERSION: u32 = 1;
 /// assert_eq!(jobs[0].steps, 1500);
 /// # Ok::<(), alto_core::search_space::SearchSpaceError>(())
 /// ```
+///
+/// With a search, lists may be ranges: see [`Values`] and [`SearchSettings`].
+///
+/// ```
+/// let text = r#"
+///     version = 1
+///     learning_rate = { log = [1e-5, 1e-2] }
+///     rank = [8, 16, 32]
+///     batch = { uniform = [1, 4] }
+///     epochs = 3
+///
+///     [search]
+///     method = "tpe"
+///     jobs = 40
+/// "#;
+/// let space = alto_core::search_space::SearchSpace::from_toml(text)?;
+/// let search = space.to_search()?.expect("it has a table for it");
+/// let first = search.next(&[]).expect("there is something to try");
+/// assert!(space.job(0, &first, 1000)?.name.starts_with("0-r"));
+/// # Ok::<(), alto_core::search_space::SearchSpaceError>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SearchSpace {
     /// Version of this format: 1.
     pub version: u32,
     /// Peak learning rates.
-    pub learning_rate: Vec<f64>,
+    pub learning_rate: Values<f64>,
     /// Ranks.
-    pub rank: Vec<usize>,
+    pub rank: Values<usize>,
     /// Rows in a micro-batch.
-    pub batch: Vec<usize>,
+    pub batch: Values<usize>,
     /// Alpha as a multiple of the rank; 2 if not given.
     #[serde(default = "two")]
-    pub alpha_per_rank: Vec<f64>,
+    pub alpha_per_rank: Values<f64>,
     /// Decoupled weight decay; 0 if not given.
     #[serde(default = "zero")]
-    pub weight_decay: Vec<f64>,
+    pub weight_decay: Values<f64>,
     /// Seeds of the data's order and the adapters' start; 0 if not given.
     #[serde(default = "seed_zero")]
-    pub seed: Vec<u64>,
+    pub seed: Values<u64>,
     /// Budget as passes over the data, which need not be whole. Exactly one of the three budgets is given; samples are
     /// rounded up to whole optimizer steps.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -81,18 +105,21 @@ pub struct SearchSpace {
     /// Whether the scale is `alpha / sqrt(rank)` instead of `alpha / rank`.
     #[serde(default)]
     pub rank_stabilized: bool,
+    /// How jobs are chosen; all of the grid if not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub search: Option<SearchSettings>,
 }
 
-fn two() -> Vec<f64> {
-    vec![2.0]
+fn two() -> Values<f64> {
+    Values::List(vec![2.0])
 }
 
-fn zero() -> Vec<f64> {
-    vec![0.0]
+fn zero() -> Values<f64> {
+    Values::List(vec![0.0])
 }
 
-fn seed_zero() -> Vec<u64> {
-    vec![0]
+fn seed_zero() -> Values<u64> {
+    Values::List(vec![0])
 }
 
 fn one() -> usize {
@@ -112,7 +139,7 @@ impl SearchSpace {
     ///
     /// # Errors
     /// As [`from_toml`](Self::from_toml), with the file's name, and when it can't be read or gives no
-    /// [`jobs`](Self::jobs) however many rows there are.
+    /// [`jobs`](Self::jobs), or no [search](Self::to_search), however many rows there are.
     pub fn read(path: &Path) -> Result<Self, SearchSpaceError> {
         let path = || path.to_owned();
         let text = fs::read_to_string(path()).map_err(|source| SearchSpaceError::Io { path: path(), source })?;

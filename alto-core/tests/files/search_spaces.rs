@@ -2,7 +2,9 @@ use std::collections::BTreeSet;
 use std::fs;
 
 use alto_core::job::{AccumulationMode, Decay, Job};
-use alto_core::search_space::{SearchSpace, SearchSpaceError};
+use alto_core::search_space::{Method, SearchSettings, SearchSpace, SearchSpaceError};
+use alto_exit::Curve;
+use alto_exit::search::{Point, Trial};
 use proptest::prelude::*;
 
 use crate::{assert_error, scratch};
@@ -141,6 +143,88 @@ fn a_grid_of_millions_is_refused_before_it_is_built() {
     let more = format!("seed = [{0}]\nweight_decay = [{0}]\nalpha_per_rank = [{0}]", list(10_000));
     assert_error(jobs("", &more), &["1000000000000 jobs", "at most 100000"]);
     assert_eq!(jobs("", &format!("seed = [{}]", list(300))).unwrap().len(), 300);
+}
+
+/// The small grid, with ranges, lists and a search.
+const SEARCHED: &str = "version = 1\nlearning_rate = { log = [1e-5, 1e-2] }\nrank = { choice = [8, 16] }\n\
+                        batch = { uniform = [1, 4] }\nseed = [3]\nepochs = 2\n\
+                        [search]\nmethod = \"tpe\"\njobs = 20\nseed = 7\nfirst = 5\n";
+
+#[test]
+fn a_search_chooses_from_ranges_and_lists() {
+    let space = SearchSpace::from_toml(SEARCHED).unwrap();
+    let settings = SearchSettings { method: Method::Tpe, jobs: 20, seed: 7, first: 5 };
+    assert_eq!(space.search, Some(settings));
+    let search = space.to_search().unwrap().unwrap();
+    let (mut points, curve) = (vec![], Curve::default());
+    for index in 0..50 {
+        let tried: Vec<Trial> = points.iter().map(|point| Trial { point, curve: &curve }).collect();
+        let point = search.next(&tried).unwrap();
+        let job = space.job(index, &point, 100).unwrap();
+        assert!((1e-5..=1e-2).contains(&job.optimizer.learning_rate));
+        assert!([8, 16].contains(&job.adapter.rank) && job.adapter.alpha == 2.0 * job.adapter.rank as f64);
+        assert!((1..=4).contains(&job.batch) && job.seed == 3);
+        assert_eq!(job.steps, 200_u64.div_ceil(job.batch as u64));
+        let expected = format!("{index}-r{}-lr{:.2e}-b{}", job.adapter.rank, job.optimizer.learning_rate, job.batch);
+        assert_eq!(job.name, expected);
+        points.push(point);
+    }
+    assert!((1..=4).all(|batch| points.iter().any(|point| point.integer("batch") == Some(batch))));
+    assert_error(space.jobs(100), &["[search]", "not known from the start"]);
+    assert_error(space.job(0, &Point::default(), 100), &["the point has no rank"]);
+    assert_eq!(SearchSpace::from_toml(&toml::to_string(&space).unwrap()).unwrap(), space);
+}
+
+#[test]
+fn a_grid_that_is_searched_has_the_jobs_of_the_grid_in_order() {
+    let text = "version = 1\nlearning_rate = [1e-4, 1e-3]\nrank = [8, 4]\nbatch = [1, 2]\nsteps = 10\n";
+    let grid = SearchSpace::from_toml(text).unwrap().jobs(10).unwrap();
+    let space = SearchSpace::from_toml(&format!("{text}[search]\nmethod = \"grid\"\njobs = 100")).unwrap();
+    assert!(space.to_search().unwrap().is_some());
+    let search = space.to_search().unwrap().unwrap();
+    let (mut points, curve) = (vec![], Curve::default());
+    loop {
+        let tried: Vec<Trial> = points.iter().map(|point| Trial { point, curve: &curve }).collect();
+        let Some(point) = search.next(&tried) else { break };
+        points.push(point);
+    }
+    let searched = points.iter().enumerate().map(|(index, point)| space.job(index, point, 10).unwrap());
+    let unnamed = |job: Job| Job { name: String::new(), ..job };
+    assert!(searched.map(unnamed).eq(grid.into_iter().map(unnamed)));
+}
+
+#[test]
+fn wrong_searches_are_refused_by_key_and_value() {
+    let dir = scratch();
+    let path = dir.path().join("search.toml");
+    for (right, wrong, parts) in [
+        ("1e-5, 1e-2", "1e-2, 1e-5", ["parameter learning_rate", "is empty"]),
+        ("1e-5, 1e-2", "0, 1e-2", ["parameter learning_rate", "starts over 0"]),
+        ("1e-5, 1e-2", "1e-5, 1e60", ["learning rate is", "within f32"]),
+        ("[8, 16]", "[]", ["parameter rank", "at least one"]),
+        ("[8, 16]", "[8, 8]", ["parameter rank", "8 twice"]),
+        ("[8, 16]", "[8, 65537]", ["rank is 65537", "at most 65536"]),
+        ("[1, 4]", "[0, 4]", ["batch is 0", "at least 1"]),
+        ("[1, 4]", "[-1, 4]", ["-1", "line"]),
+        ("uniform = [1, 4]", "uniform = [1, 2, 4]", ["two ends", "3 numbers"]),
+        ("uniform", "normal", ["unknown variant `normal`", "`uniform`"]),
+        ("\"tpe\"", "\"bayes\"", ["unknown variant `bayes`", "`tpe`"]),
+        ("\"tpe\"", "\"grid\"", ["parameter learning_rate is a range", "list the values"]),
+        ("jobs = 20", "jobs = 0", ["search: jobs is 0", "1 to 100000"]),
+        ("first = 5", "first = 0", ["search: first is 0", "1 to 100000"]),
+        ("first = 5", "frist = 5", ["unknown field `frist`", "line"]),
+        ("epochs = 2", "epochs = -1", ["epochs is -1", "positive"]),
+    ] {
+        assert!(SEARCHED.contains(right));
+        fs::write(&path, SEARCHED.replace(right, wrong)).unwrap();
+        let [first, second] = parts;
+        assert_error(SearchSpace::read(&path), &["search.toml", first, second]);
+    }
+    fs::write(&path, SEARCHED).unwrap();
+    SearchSpace::read(&path).unwrap();
+    let range = SMALL.replace("[1e-3]", "{ uniform = [1e-4, 1e-3] }");
+    fs::write(&path, range).unwrap();
+    assert_error(SearchSpace::read(&path), &["learning_rate is a range", "add a table [search]"]);
 }
 
 #[test]

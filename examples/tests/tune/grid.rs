@@ -1,5 +1,9 @@
 //! Grids that give no jobs, or jobs that this model can't train.
 
+use std::fs;
+
+use alto_core::trainer::Report;
+
 use crate::desk::{Desk, GRID};
 
 #[test]
@@ -26,6 +30,35 @@ fn a_grid_that_can_not_be_is_refused_with_the_value_and_what_would_be_right() {
         let desk = Desk::new();
         desk.replace("grid.toml", from, to);
         desk.refuses(&[], &[expected]);
+    }
+}
+
+#[test]
+fn a_search_that_can_not_be_is_refused_with_the_value_and_what_would_be_right() {
+    for (to, expected) in [
+        ("{ log = [1e-2, 1e-3] }", "parameter learning_rate: the range from 0.01 to 0.001 is empty"),
+        ("{ log = [0.0, 1e-3] }", "parameter learning_rate: a logarithmic range starts over 0, but this one at 0"),
+        ("{ normal = [1e-3, 2e-3] }", "unknown variant `normal`, expected one of `log`, `uniform`, `choice`"),
+    ] {
+        let desk = Desk::new();
+        desk.replace("grid.toml", "[1e-3, 2e-3]", to);
+        desk.replace("grid.toml", "steps = 1", "steps = 1\n[search]\nmethod = \"tpe\"\njobs = 3\n");
+        desk.refuses(&[], &[expected]);
+    }
+}
+
+#[test]
+fn a_search_trains_as_many_jobs_as_it_is_told_and_reports_what_each_was_made_of() {
+    let desk = Desk::new();
+    desk.replace("grid.toml", "[1e-3, 2e-3]", "{ log = [1e-3, 1e-2] }");
+    desk.replace("grid.toml", "steps = 1", "steps = 1\n[search]\nmethod = \"random\"\njobs = 3\nfirst = 1\n");
+    let run = desk.run(&[("--slots", "1")]);
+    assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
+    let report: Report = serde_json::from_slice(&fs::read(desk.path("out/report.json")).unwrap()).unwrap();
+    assert_eq!(report.jobs.len(), 3);
+    for job in &report.jobs {
+        let rate = job.point.as_ref().and_then(|point| point.number("learning_rate")).unwrap();
+        assert!((1e-3..=1e-2).contains(&rate) && job.job.optimizer.learning_rate == rate);
     }
 }
 
