@@ -1,6 +1,5 @@
 //! Reports as tables that people read.
 
-use std::collections::BTreeSet;
 use std::fmt;
 
 use super::policy_report::{PolicyReport, Total};
@@ -31,20 +30,23 @@ impl PolicyReport {
     }
 }
 
+/// Head of the one column besides the first that holds words.
+const BY_REASON: &str = "saved by reason";
+
 /// A line for each policy, of all its tasks together.
 ///
 /// Shares saved are of all budgets, by reason; `regret` is the mean over the tasks, in nats per token.
 pub fn comparison(reports: &[PolicyReport]) -> Table {
     let totals: Vec<Total> = reports.iter().map(PolicyReport::total).collect();
-    let words: BTreeSet<&String> = totals.iter().flat_map(|total| total.saved_by.keys()).collect();
-    let words: Vec<String> = words.into_iter().cloned().collect();
-    let names = ["best kept", "regret", "worst", "spearman", "kendall", "top 25%", "late killed"];
-    let header = ["policy", "saved"].into_iter().chain(words.iter().map(String::as_str)).chain(names);
-    let mut lines = vec![header.map(str::to_owned).collect()];
+    let header = ["policy", "saved", "best kept", "regret", "worst", "spearman", "kendall", "top 25%", "late killed"];
+    let mut lines = vec![header.into_iter().chain([BY_REASON]).map(str::to_owned).collect()];
     for (report, total) in reports.iter().zip(&totals) {
-        let mut line = vec![report.policy.clone(), percent(total.saved)];
-        line.extend(words.iter().map(|word| total.saved_by.get(word).map_or("-".into(), |&share| percent(share))));
-        line.extend([
+        let mut reasons: Vec<(&String, &f64)> = total.saved_by.iter().collect();
+        reasons.sort_by(|a, b| b.1.total_cmp(a.1));
+        let reasons: Vec<String> = reasons.iter().map(|(word, share)| format!("{word} {}", percent(**share))).collect();
+        lines.push(vec![
+            report.policy.clone(),
+            percent(total.saved),
             format!("{}/{}", total.best_survived, total.tasks),
             decimals(total.regret, 4),
             decimals(total.worst_regret, 4),
@@ -52,8 +54,8 @@ pub fn comparison(reports: &[PolicyReport]) -> Table {
             decimals(total.kendall, 2),
             total.coverage.map_or("-".into(), percent),
             total.late_bloomers.to_string(),
+            reasons.join(", "),
         ]);
-        lines.push(line);
     }
     Table { title: format!("{} tasks together", totals.first().map_or(0, |total| total.tasks)), lines }
 }
@@ -108,8 +110,8 @@ impl fmt::Display for Table {
         for line in &self.lines {
             // Names to the left, numbers to the right.
             let mut text = format!("{:<1$}", line[0], widths[0]);
-            for (cell, &width) in line.iter().zip(&widths).skip(1) {
-                text += &format!("  {cell:>width$}");
+            for ((cell, &width), head) in line.iter().zip(&widths).zip(&self.lines[0]).skip(1) {
+                text += &if head == BY_REASON { format!("  {cell}") } else { format!("  {cell:>width$}") };
             }
             writeln!(f, "{}", text.trim_end())?;
         }

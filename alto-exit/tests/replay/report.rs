@@ -125,8 +125,8 @@ together         8  67.5%            67.5%        1/1  0.0000                   
     assert_eq!(report.table().to_string(), expected);
     let expected = "\
 1 tasks together
-policy    saved  underperforming  best kept  regret   worst  spearman  kendall  top 25%  late killed
-a policy  67.5%            67.5%        1/1  0.0000  0.0000      0.79     0.64    50.0%            1
+policy    saved  best kept  regret   worst  spearman  kendall  top 25%  late killed  saved by reason
+a policy  67.5%        1/1  0.0000  0.0000      0.79     0.64    50.0%            1  underperforming 67.5%
 ";
     assert_eq!(comparison(&[report]).to_string(), expected);
 }
