@@ -78,7 +78,8 @@ fn tune(arguments: &Arguments) -> Result<ExitCode, Box<dyn Error>> {
         backend = backend.with_memory_budget(bytes);
     }
 
-    let trainer = Trainer { slots: arguments.slots, interval: arguments.interval, ..Trainer::default() };
+    let Arguments { slots, interval, audit, .. } = *arguments;
+    let trainer = Trainer { slots, interval, audit, ..Trainer::default() };
     let mut progress = Progress::new(&jobs, space.search.as_ref().map_or(0, |settings| settings.jobs));
     let mut observe = |event: &_| progress.observe(event);
     let run = match (&search, &space.search) {

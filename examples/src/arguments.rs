@@ -41,6 +41,10 @@ pub struct Arguments {
     /// Progress between a job's evaluations.
     #[arg(long, value_name = "SHARE", default_value_t = 0.02)]
     pub interval: f64,
+    /// Share of the jobs that the policy ended, drawn at random, that run on to their end afterwards: the report then says how
+    /// often the policy was wrong.
+    #[arg(long, value_name = "SHARE", default_value_t = 0.0)]
+    pub audit: f64,
     /// What it trains on: flex (the CPU), cpu (CubeCL's, for tests), wgpu, or cuda, commonly with a number, as cuda:1.
     #[arg(long, value_name = "DEVICE", default_value = "flex")]
     pub device: DeviceName,

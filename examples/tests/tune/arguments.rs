@@ -7,6 +7,7 @@ fn settings_out_of_range_are_refused() {
     let desk = Desk::new();
     desk.refuses(&[("--slots", "0")], &["slots is 0, but must be at least 1"]);
     desk.refuses(&[("--interval", "NaN")], &["interval is NaN, but must be over 0 and at most 1"]);
+    desk.refuses(&[("--audit", "1.5")], &["audit is 1.5, but must be from 0 to 1"]);
     desk.refuses(&[("--memory", "0.001")], &["never fits", "the budget is 1073741"]);
 }
 

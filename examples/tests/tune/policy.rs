@@ -30,6 +30,18 @@ fn a_file_names_the_policy() {
 }
 
 #[test]
+fn an_audit_trains_ended_jobs_on_and_tells_whether_the_policy_was_right() {
+    let desk = Desk::new();
+    let (ends, saved) = ends(&desk, &[("--audit", "1")]);
+    assert_eq!((ends[0].word(), ends[1].word()), ("underperforming", "finished"));
+    assert!(saved >= 3.0 / 8.0, "what the audit takes is counted apart: {saved}");
+    let report: Report = serde_json::from_slice(&std::fs::read(desk.path("out/report.json")).unwrap()).unwrap();
+    let audit = report.audit.expect("there was one");
+    assert_eq!((audit.rates[0].exits, audit.rates[0].audited, audit.rates[0].wrong), (1, 1, 0));
+    assert_eq!((audit.jobs[0].job, audit.jobs[0].ended.word()), (0, "finished"));
+}
+
+#[test]
 fn a_file_that_is_no_policy_is_named_with_the_field() {
     for (text, expected) in [
         (r#"{"version": 2, "policy": "never"}"#, "the policy has version 2, expected 1"),
