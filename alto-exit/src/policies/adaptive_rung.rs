@@ -23,8 +23,8 @@ const MARKS: usize = 64;
 ///
 /// Losses count as the lowest so far, since that adapter is kept; one that is not finite is passed over. Without an
 /// evaluation of any job before its first step, or while no job is better than that, nobody is cut. The last job is never
-/// cut. A job that was evaluated past a mark has stayed there, whatever arrives later; one that arrives late runs against
-/// the same records.
+/// cut. A job that was evaluated past a mark has stayed there, whatever arrives later. One that arrives late runs against
+/// the records that the others left at the marks; where it changes the lead there, what was spent is reckoned anew.
 ///
 /// The bound rests on a model (a gap shrinks as it did, and walks at random around that), not on the data's own guarantee:
 /// `cargo run --release -p alto-exit --example replay -- --bound 1000 FILES` compares it with what happens on recorded sweeps.
@@ -38,7 +38,7 @@ pub struct AdaptiveRung {
     pub first: f64,
     /// Each mark is so many times as far as the one before; at least 1.05.
     pub ratio: f64,
-    /// Bound on the chance that the eventual best is cut, over 0 and at most 1.
+    /// Bound on the chance that the eventual best is cut, over 0 and under 0.5: the leading job has at least that chance.
     pub risk: f64,
     /// Factor on how far gaps are taken to walk, over 0: above 1 cuts less.
     pub caution: f64,
@@ -64,12 +64,8 @@ impl AdaptiveRung {
         race(Rules { marks: &self.marks(), risk: self.risk, caution: self.caution }, cohort)
     }
 
-    /// A cut counts where the job stands, not once it has gone on.
-    fn verdict(&self, curve: &Curve, cut: Option<Cut>) -> Verdict {
-        let Some(cut) = cut.filter(|cut| curve.latest().is_some_and(|latest| latest.step == cut.step)) else {
-            return Verdict::Keep;
-        };
-        let Cut { step, mark, place, of, gap, chance, spent, stability } = cut;
+    fn verdict(&self, cut: Option<Cut>) -> Verdict {
+        let Some(Cut { step, mark, place, of, gap, chance, spent, stability }) = cut else { return Verdict::Keep };
         Verdict::Exit(Reason::Outpaced { step, mark, place, of, gap, chance, spent, risk: self.risk, stability })
     }
 }
@@ -89,7 +85,7 @@ impl ExitPolicy for AdaptiveRung {
             return vec![Verdict::Keep; jobs.len()];
         }
         let cuts = self.race(cohort);
-        jobs.iter().map(|&job| self.verdict(&cohort[job], cuts[job])).collect()
+        jobs.iter().map(|&job| self.verdict(cuts[job])).collect()
     }
 
     fn check(&self) -> Result<(), SettingError> {
@@ -97,7 +93,7 @@ impl ExitPolicy for AdaptiveRung {
         settings.require((0.001..1.0).contains(&self.first), "first", self.first, "at least 0.001 and under 1")?;
         let ratio = self.ratio.is_finite() && self.ratio >= 1.05;
         settings.require(ratio, "ratio", self.ratio, "a finite number, at least 1.05")?;
-        settings.share("risk", self.risk)?;
+        settings.require(self.risk > 0.0 && self.risk < 0.5, "risk", self.risk, "over 0 and under 0.5")?;
         let caution = self.caution.is_finite() && self.caution > 0.0;
         settings.require(caution, "caution", self.caution, "a finite number over 0")
     }

@@ -40,14 +40,15 @@ impl fmt::Display for Reason {
             Self::Outpaced { step, mark, place, of, gap, chance, spent, risk, stability } => {
                 write!(
                     f,
-                    "outpaced at step {step}: place {place} of {of} at progress {mark}, {} of the way behind, with a chance \
-                     of {} to come in first; all that were cut have {} of the {risk} allowed",
+                    "outpaced at step {step}: place {place} of {of} at progress {}, behind the lowest loss by {} of what was \
+                     learned there, with a chance of {} to come in first; all that were cut so far have {} of {risk} allowed",
+                    Mark(*mark),
                     Short(*gap),
                     Short(*chance),
                     Short(*spent),
                 )?;
                 match stability {
-                    Some(stability) => write!(f, " (ranking like the last one: {stability:.2})"),
+                    Some(stability) => write!(f, ", and the ranking correlates with the last one by {stability:.2}"),
                     None => Ok(()),
                 }
             }
@@ -123,11 +124,19 @@ impl fmt::Display for Standing {
         write!(
             f,
             "step {step}: place {place} of {of} at progress {} with loss {}, but only the best {kept} stay, up to {}",
-            // A mark may be the product of others: 0.15000000000000002.
-            (mark * 1e6).round() / 1e6,
+            Mark(*mark),
             Short(*loss),
             Short(*cut),
         )
+    }
+}
+
+/// A mark may be the product of others: 0.15000000000000002.
+struct Mark(f64);
+
+impl fmt::Display for Mark {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", (self.0 * 1e6).round() / 1e6)
     }
 }
 

@@ -1,9 +1,9 @@
 //! What holds for every policy, and the slow and obvious versions of those that count or rank.
 
 use alto_exit::{
-    Asha, AtLeastPeers, Curve, Diverging, End, EvaluationPoint, ExitPolicy, Extrapolation, Hyperband, LossAware,
-    MedianStopping, NotBefore, Overfitting, Patience, Patient, Policy, SuccessiveHalving, TrainPoint, Underperforming,
-    Verdict, WorseThanUntrained,
+    AdaptiveRung, Asha, AtLeastPeers, Curve, Diverging, End, EvaluationPoint, ExitPolicy, Extrapolation, Hyperband,
+    LossAware, MedianStopping, NotBefore, Overfitting, Patience, Patient, Policy, SuccessiveHalving, TrainPoint,
+    Underperforming, Verdict, WorseThanUntrained,
 };
 use proptest::collection::vec;
 use proptest::num::f64::ANY;
@@ -37,7 +37,7 @@ fn any_curve() -> impl Strategy<Value = Curve> {
 /// Any policy with these settings in it, and decorated or not.
 fn policy(number: BoxedStrategy<f64>, count: BoxedStrategy<usize>) -> BoxedStrategy<Policy> {
     let settings = (number.clone(), number.clone(), number.clone(), count.clone(), count.clone(), any::<bool>());
-    let plain = (0..15, settings).prop_map(|(kind, (x, y, z, m, n, flag))| match kind {
+    let plain = (0..16, settings).prop_map(|(kind, (x, y, z, m, n, flag))| match kind {
         0 => Policy::Never,
         1 => Policy::Diverging(Diverging { window: m, threshold: x, patience: n, ema: y }),
         2 => Policy::Overfitting(Overfitting { threshold: x, patience: n, require_rise: flag, ema: y }),
@@ -55,6 +55,7 @@ fn policy(number: BoxedStrategy<f64>, count: BoxedStrategy<usize>) -> BoxedStrat
         11 => Policy::SuccessiveHalving(SuccessiveHalving { first: x, eta: n }),
         12 => Policy::Hyperband(Hyperband { first: x, eta: n }),
         13 => Policy::Asha(Asha { first: x, eta: n }),
+        14 => Policy::AdaptiveRung(AdaptiveRung { first: x, ratio: 1.0 + y, risk: z, caution: y }),
         _ => Policy::Extrapolation(Extrapolation { bound: z, evaluations: n }),
     });
     plain

@@ -91,6 +91,10 @@ fn every_policy_is_read_by_its_name_and_survives_a_file() {
         (r#"{"diverging":{}}"#, r#"{"diverging":{"window":2,"threshold":0.001,"patience":2,"ema":0.3}}"#),
         (r#"{"overfitting":{}}"#, r#"{"overfitting":{"threshold":0.1,"patience":2,"require_rise":false,"ema":0.3}}"#),
         (r#"{"underperforming":{}}"#, r#"{"underperforming":{"mark":0.05,"keep":0.25}}"#),
+        (
+            r#"{"adaptive_rung":{"risk":0.125}}"#,
+            r#"{"adaptive_rung":{"first":0.02,"ratio":1.25,"risk":0.125,"caution":1.0}}"#,
+        ),
         (r#"{"worse_than_untrained":{}}"#, r#"{"worse_than_untrained":{"margin":0.1,"patience":3,"after":0.1}}"#),
         (r#"{"patience":{"stalled":{}}}"#, r#"{"patience":{"stalled":{"evaluations":10,"gain":0.0}}}"#),
         (r#"{"patience":{"generalization_loss":{}}}"#, r#"{"patience":{"generalization_loss":{"alpha":5.0}}}"#),
@@ -127,6 +131,11 @@ fn a_bad_policy_file_names_policy_and_field() {
         (r#"{"diverging":{"x":3}}"#, "diverging: unknown field `x`, expected one of `window`"),
         (r#"{"patience":{"rising":{"x":3}}}"#, "patience: unknown field `x`, expected `strips` or `strip`"),
         (r#"{"patience":{"falling":{}}}"#, "patience: unknown variant `falling`, expected one of `stalled`"),
+        (
+            r#"{"adaptive_rung":{"x":1}}"#,
+            "adaptive_rung: unknown field `x`, expected one of `first`, `ratio`, `risk`, `caution`",
+        ),
+        (r#"{"adaptive_rung":{"risk":1}}"#, "adaptive_rung: risk is 1, but must be over 0 and under 0.5"),
         (r#"{"asha":{"eta":-1}}"#, "asha: invalid value: integer `-1`, expected usize"),
         (r#"{"asha":{"eta":1}}"#, "asha: eta is 1, but must be at least 2"),
         (r#"{"patient":{"evaluations":0,"policy":"never"}}"#, "patient: evaluations is 0, but must be at least 1"),
@@ -150,6 +159,11 @@ fn a_bad_policy_file_names_policy_and_field() {
 
 fn standing() -> Standing {
     Standing { step: 5, mark: 0.15000000000000002, place: 7, of: 12, kept: 3, loss: f64::NAN, cut: 1.5 }
+}
+
+fn outpaced(stability: Option<f64>) -> Reason {
+    let (mark, gap, chance, spent, risk) = (0.31250000000000006, 0.25, 0.0005, 0.0025, 0.01);
+    Reason::Outpaced { step: 40, mark, place: 5, of: 12, gap, chance, spent, risk, stability }
 }
 
 fn reasons() -> Vec<(Reason, &'static str)> {
@@ -179,6 +193,17 @@ fn reasons() -> Vec<(Reason, &'static str)> {
             Reason::Underperforming { step: 5, mark: 0.05, place: 7, of: 12, kept: 3, loss: 1.5, cut: f64::INFINITY },
             "underperforming at step 5: place 7 of 12 at progress 0.05 with loss 1.5000, but only the best 3 stay, up \
              to inf",
+        ),
+        (
+            outpaced(Some(0.987)),
+            "outpaced at step 40: place 5 of 12 at progress 0.3125, behind the lowest loss by 0.2500 of what was learned \
+             there, with a chance of 5.000e-4 to come in first; all that were cut so far have 0.0025 of 0.01 allowed, and \
+             the ranking correlates with the last one by 0.99",
+        ),
+        (
+            outpaced(None),
+            "outpaced at step 40: place 5 of 12 at progress 0.3125, behind the lowest loss by 0.2500 of what was learned \
+             there, with a chance of 5.000e-4 to come in first; all that were cut so far have 0.0025 of 0.01 allowed",
         ),
         (
             Reason::WorseThanUntrained { step: 8, loss: 19.5, untrained: 1.375, margin: 0.1, patience: 3 },

@@ -1,5 +1,6 @@
 //! Every policy on curves made by hand, on random curves, and on recorded ones.
 
+mod adaptive_rung;
 mod any_of;
 mod curve;
 mod curves;

@@ -4,9 +4,9 @@ use std::fmt::Write;
 use std::path::Path;
 
 use alto_exit::{
-    AnyOf, Asha, AtLeastPeers, Curve, Diverging, End, EvaluationPoint, ExitPolicy, Extrapolation, Hyperband, LossAware,
-    MedianStopping, Never, NotBefore, Overfitting, Patience, Patient, Reason, Standing, SuccessiveHalving, TrainPoint,
-    Underperforming, Verdict, WorseThanUntrained,
+    AdaptiveRung, AnyOf, Asha, AtLeastPeers, Curve, Diverging, End, EvaluationPoint, ExitPolicy, Extrapolation,
+    Hyperband, LossAware, MedianStopping, Never, NotBefore, Overfitting, Patience, Patient, Reason, Standing,
+    SuccessiveHalving, TrainPoint, Underperforming, Verdict, WorseThanUntrained,
 };
 use serde::Deserialize;
 
@@ -99,6 +99,7 @@ fn cell(curve: &Curve) -> String {
         None => "-".into(),
         Some(
             Reason::Underperforming { step, place, .. }
+            | Reason::Outpaced { step, place, .. }
             | Reason::SuccessiveHalving(Standing { step, place, .. })
             | Reason::Hyperband { standing: Standing { step, place, .. }, .. }
             | Reason::Asha(Standing { step, place, .. }),
@@ -148,6 +149,8 @@ fn single() -> Vec<Named> {
 /// Those that compare.
 fn comparing() -> Vec<Named> {
     vec![
+        ("adaptive 1%", Box::new(AdaptiveRung::default())),
+        ("adaptive 30%", Box::new(AdaptiveRung { risk: 0.3, ..AdaptiveRung::default() })),
         ("median", Box::new(MedianStopping::default())),
         ("halving", Box::new(SuccessiveHalving { first: 0.05, eta: 3 })),
         ("hyperband", Box::new(Hyperband { first: 0.05, eta: 3 })),
@@ -178,7 +181,7 @@ fn table(runs: &[Curve]) -> String {
         write!(out, "{title}\n{:<16}  {:>9}  {:>15}  {:>8}", "run", "untrained", "best", "last")
             .expect("a String takes all");
         for (name, _) in &policies {
-            write!(out, "  {name:<16}").expect("a String takes all");
+            write!(out, "  {name:<17}").expect("a String takes all");
         }
         let outcomes: Vec<Vec<Curve>> = policies.iter().map(|(_, policy)| played(&**policy, runs)).collect();
         for (job, run) in runs.iter().enumerate() {
@@ -188,7 +191,7 @@ fn table(runs: &[Curve]) -> String {
             let at = format!("{:.4} at {:>2}", best.loss, best.step);
             write!(out, "\n{:<16}  {untrained:>9.4}  {at:>15}  {last:>8.4}", RUNS[job]).expect("a String takes all");
             for outcome in &outcomes {
-                write!(out, "  {:<16}", cell(&outcome[job])).expect("a String takes all");
+                write!(out, "  {:<17}", cell(&outcome[job])).expect("a String takes all");
             }
         }
         out.push_str("\n\n");

@@ -1,6 +1,7 @@
 use alto_exit::{
-    AnyOf, Asha, AtLeastPeers, Diverging, ExitPolicy, Extrapolation, Hyperband, LossAware, MedianStopping, Never,
-    NotBefore, Overfitting, Patience, Patient, SuccessiveHalving, Underperforming, Verdict, WorseThanUntrained,
+    AdaptiveRung, AnyOf, Asha, AtLeastPeers, Diverging, ExitPolicy, Extrapolation, Hyperband, LossAware,
+    MedianStopping, Never, NotBefore, Overfitting, Patience, Patient, SuccessiveHalving, Underperforming, Verdict,
+    WorseThanUntrained,
 };
 
 use crate::curves::{alone, stepwise};
@@ -45,6 +46,26 @@ fn refused() -> Vec<(Box<dyn ExitPolicy>, &'static str)> {
         (
             Box::new(Underperforming { keep: 1.25, ..underperforming() }),
             "underperforming: keep is 1.25, but must be over 0 and at most 1",
+        ),
+        (
+            Box::new(AdaptiveRung { first: 0.0005, ..AdaptiveRung::default() }),
+            "adaptive_rung: first is 0.0005, but must be at least 0.001 and under 1",
+        ),
+        (
+            Box::new(AdaptiveRung { ratio: 1.0, ..AdaptiveRung::default() }),
+            "adaptive_rung: ratio is 1, but must be a finite number, at least 1.05",
+        ),
+        (
+            Box::new(AdaptiveRung { risk: 0.0, ..AdaptiveRung::default() }),
+            "adaptive_rung: risk is 0, but must be over 0 and under 0.5",
+        ),
+        (
+            Box::new(AdaptiveRung { risk: 0.5, ..AdaptiveRung::default() }),
+            "adaptive_rung: risk is 0.5, but must be over 0 and under 0.5",
+        ),
+        (
+            Box::new(AdaptiveRung { caution: NAN, ..AdaptiveRung::default() }),
+            "adaptive_rung: caution is NaN, but must be a finite number over 0",
         ),
         (
             Box::new(WorseThanUntrained { margin: -0.5, ..WorseThanUntrained::default() }),
@@ -129,6 +150,8 @@ fn the_defaults_and_the_edges_of_the_ranges_are_right() {
     assert_eq!(Diverging { window: 2, threshold: -1.0, patience: 1, ema: 1.0 }.check(), Ok(()));
     assert_eq!(Diverging { window: usize::MAX, patience: usize::MAX, ..Diverging::default() }.check(), Ok(()));
     assert_eq!(Underperforming { mark: f64::MIN_POSITIVE, keep: 1.0 }.check(), Ok(()));
+    assert_eq!(AdaptiveRung { first: 0.001, ratio: 1.05, risk: 0.499, caution: f64::MAX }.check(), Ok(()));
+    assert_eq!(AdaptiveRung::default().check(), Ok(()));
     assert_eq!(WorseThanUntrained { margin: 0.0, patience: usize::MAX, after: 1.0 }.check(), Ok(()));
     assert_eq!(WorseThanUntrained::default().check(), Ok(()));
     assert_eq!(Patience::default().check(), Ok(()));
