@@ -14,7 +14,8 @@ impl Serial {
     /// Places the items in this order where each ends earliest: over all modes, or by the mode that its slot has if
     /// `pinned`.
     ///
-    /// Gives up, with `false`, once an item would end after `cutoff`.
+    /// Gives up, with `false`, once an item would end after `cutoff`, or if it isn't to go on: with many thousand items
+    /// one schedule takes seconds.
     pub(crate) fn run(
         &mut self,
         problem: &Problem,
@@ -22,12 +23,16 @@ impl Serial {
         slots: &mut [Slot],
         pinned: bool,
         cutoff: Time,
+        go_on: &dyn Fn() -> bool,
     ) -> bool {
         self.profiles.resize(problem.nodes.len(), Profile::default());
         for (node, profile) in self.profiles.iter_mut().enumerate() {
             profile.reset(problem, node);
         }
-        order.iter().all(|&item| self.place(problem, item, slots, pinned, cutoff))
+        order
+            .iter()
+            .enumerate()
+            .all(|(count, &item)| (count % 512 != 511 || go_on()) && self.place(problem, item, slots, pinned, cutoff))
     }
 
     /// Starts from what the profiles hold.

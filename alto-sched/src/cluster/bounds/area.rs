@@ -78,7 +78,8 @@ pub(crate) fn factors(problem: &Problem, measure: &Measure, durations: Option<&[
     }
     let value = |factors: &[u64]| bound(problem, &measure.scaled(factors), durations);
     let alone = |class: usize| -> Vec<u64> { (0..classes).map(|other| u64::from(other == class)).collect() };
-    let single = (0..classes.min(64)).map(alone).max_by_key(|factors| value(factors));
+    let many = problem.items.len() > 2000 || problem.modes.len() > 20_000;
+    let single = (0..classes.min(if many { 8 } else { 64 })).map(alone).max_by_key(|factors| value(factors));
     let mut logs = vec![0.0_f64; classes];
     let whole = |logs: &[f64]| -> Vec<u64> {
         let least = logs.iter().copied().fold(f64::INFINITY, f64::min);
@@ -87,7 +88,7 @@ pub(crate) fn factors(problem: &Problem, measure: &Measure, durations: Option<&[
     let mut best = value(&whole(&logs));
     let mut step = 1.0;
     // Small instances afford a finer search.
-    let passes = if problem.items.len() > 2000 { 3 } else { 14 };
+    let passes = if many { 3 } else { 14 };
     for _ in 0..passes {
         let mut moved = false;
         for class in 0..classes.min(16) {

@@ -83,17 +83,17 @@ impl<'a> Local<'a> {
     }
 
     /// Offers the schedule that a decoder makes of an order.
-    pub(super) fn try_order(&mut self, order: &[usize], decoder: Decoder) {
+    pub(super) fn try_order(&mut self, order: &[usize], decoder: Decoder, go_on: &dyn Fn() -> bool) {
         self.next.order.copy_from_slice(order);
         self.next.slots.clone_from(&self.now.slots);
         let cutoff = self.now.score.makespan;
-        if self.decode(decoder, cutoff) {
+        if self.decode(decoder, cutoff, go_on) {
             self.accept_if_better();
         }
     }
 
     /// One step: changes the order or the modes a little, decodes, and keeps what isn't worse.
-    pub(super) fn step(&mut self) {
+    pub(super) fn step(&mut self, go_on: &dyn Fn() -> bool) {
         if self.problem.items.len() < 2 {
             return;
         }
@@ -113,11 +113,11 @@ impl<'a> Local<'a> {
         };
         self.idle += 1;
         let cutoff = self.now.score.makespan;
-        if self.decode(decoder, cutoff) {
+        if self.decode(decoder, cutoff, go_on) {
             self.accept_if_better();
         }
         if self.idle > 200 + 20 * self.problem.items.len() as u64 {
-            self.kick();
+            self.kick(go_on);
         }
     }
 
@@ -148,7 +148,7 @@ impl<'a> Local<'a> {
     }
 
     /// Leaves a place from which no small change leads on: several changes at once, from the best or the present one.
-    fn kick(&mut self) {
+    fn kick(&mut self, go_on: &dyn Fn() -> bool) {
         self.idle = 0;
         if self.random.below(2) == 0 {
             self.now.clone_from(&self.best);
@@ -159,18 +159,18 @@ impl<'a> Local<'a> {
             self.change();
         }
         let decoder = if self.random.below(2) == 0 { Decoder::Greedy } else { Decoder::Pinned };
-        if self.decode(decoder, Time::MAX) {
+        if self.decode(decoder, Time::MAX, go_on) {
             self.now.score = Score::WORST;
             self.accept_if_better();
         }
     }
 
-    fn decode(&mut self, decoder: Decoder, cutoff: Time) -> bool {
+    fn decode(&mut self, decoder: Decoder, cutoff: Time, go_on: &dyn Fn() -> bool) -> bool {
         let Solution { order, slots, .. } = &mut self.next;
         match decoder {
             Decoder::Greedy => self.greedy.run(self.problem, order, slots, cutoff),
-            Decoder::Pinned => self.serial.run(self.problem, order, slots, true, cutoff),
-            Decoder::Free => self.serial.run(self.problem, order, slots, false, cutoff),
+            Decoder::Pinned => self.serial.run(self.problem, order, slots, true, cutoff, go_on),
+            Decoder::Free => self.serial.run(self.problem, order, slots, false, cutoff, go_on),
         }
     }
 

@@ -144,7 +144,7 @@ impl Makespan {
         if done || problem.items.len() > HUGE && (self.steps == 0 || !go_on()) {
             return (listed, bounds.makespan);
         }
-        Run::new(self, problem, bounds, listed.slots).search(go_on)
+        Run::new(self, problem, bounds, listed.slots, go_on).search(go_on)
     }
 }
 
@@ -173,13 +173,19 @@ fn listed(problem: &Problem, bound: Time, second: Second) -> Schedule {
 }
 
 impl<'a> Run<'a> {
-    fn new(settings: &'a Makespan, problem: &'a Problem, bounds: Bounds, slots: Vec<Slot>) -> Run<'a> {
+    fn new(
+        settings: &'a Makespan,
+        problem: &'a Problem,
+        bounds: Bounds,
+        slots: Vec<Slot>,
+        go_on: &dyn Fn() -> bool,
+    ) -> Run<'a> {
         let mut local = Local::new(problem, slots, settings.second, bounds.makespan, settings.seed);
         if problem.items.len() <= HUGE {
             let orders = [order::longest, order::shortest, order::widest, order::largest, order::heaviest];
             for order in orders.map(|order| order(problem)) {
                 for decoder in [Decoder::Greedy, Decoder::Pinned, Decoder::Free] {
-                    local.try_order(&order, decoder);
+                    local.try_order(&order, decoder, go_on);
                 }
             }
         }
@@ -218,7 +224,7 @@ impl<'a> Run<'a> {
     fn search_locally(&mut self, turn: u64, go_on: &dyn Fn() -> bool) {
         let mut steps = 0;
         while steps < turn.min(self.left) && !self.is_done() && go_on() {
-            self.local.step();
+            self.local.step(go_on);
             steps += 1;
         }
         self.left -= steps;
