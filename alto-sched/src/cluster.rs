@@ -10,6 +10,7 @@ mod error;
 mod faults;
 mod greedy;
 mod instance;
+mod late;
 mod list;
 mod order;
 mod plan;

@@ -54,9 +54,12 @@ impl Plan {
         if found != expected {
             return Err(CheckError::Count { found, expected });
         }
+        let last = self.placements.iter().flatten().filter_map(|placement| micros(placement.end)).max().unwrap_or(0);
         let mut refused = self.refused.iter().peekable();
         for (task, placement) in self.placements.iter().enumerate() {
-            let fault = faults::of_task(&snapshot.waiting[task], &snapshot.cluster);
+            let waiting = &snapshot.waiting[task];
+            let fault = faults::of_task(waiting, &snapshot.cluster)
+                .or_else(|| faults::too_late(waiting, snapshot, last).filter(|_| placement.is_none()));
             let reason = refused.next_if(|refused| refused.task == task).map(|refused| &refused.reason);
             if placement.is_some() == reason.is_some()
                 || reason != fault.as_ref()

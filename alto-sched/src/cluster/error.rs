@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::plan::PLAN_VERSION;
+use super::snapshot::{Cluster, Task};
 use super::time::{LATEST, seconds};
 
 /// Why a snapshot can't be planned.
@@ -10,7 +11,7 @@ use super::time::{LATEST, seconds};
 #[non_exhaustive]
 pub enum PlanError {
     /// A waiting task that can't be placed. With [`skip_bad`](super::snapshot::Snapshot::skip_bad) the others can.
-    #[error("task {task} ({name:?}) {fault}")]
+    #[error("task {task}{} {fault}", named(name))]
     Task {
         /// Its index in `waiting`.
         task: usize,
@@ -20,7 +21,7 @@ pub enum PlanError {
         fault: TaskFault,
     },
     /// A running task that can't be.
-    #[error("running task {running} ({name:?}) {fault}")]
+    #[error("running task {running}{} {fault}", named(name))]
     Running {
         /// Its index in `running`.
         running: usize,
@@ -53,23 +54,11 @@ pub enum PlanError {
         /// How many tasks wait.
         expected: usize,
     },
-    /// Durations whose sum passes what can be counted.
-    #[error("with task {task} ({name:?}) the durations add up to more microseconds than can be counted")]
-    Overflow {
-        /// The task with which they do.
-        task: usize,
-        /// Its name.
-        name: String,
-    },
-    /// A plan that would run past the latest time there is.
-    #[error("task {task} ({name:?}) would end {:.0} s or more from now, past the latest time of {:.0} s", seconds(*end), seconds(LATEST))]
-    TooLate {
-        /// The task that ends last.
-        task: usize,
-        /// Its name.
-        name: String,
-        /// Microseconds from now to its end.
-        end: u64,
+    /// A cluster of too many devices.
+    #[error("the cluster has {devices} devices, expected at most {}", Cluster::MOST_DEVICES)]
+    TooManyDevices {
+        /// How many it has.
+        devices: u64,
     },
 }
 
@@ -82,7 +71,7 @@ pub enum TaskFault {
     #[error("has no option, expected at least 1")]
     NoOption,
     /// A duration that isn't over 0, or is no number, or too long.
-    #[error("has a duration of {} s in option {option}, expected over 0 and at most {:.0} s", shown(*duration), seconds(LATEST))]
+    #[error("has a duration of {} in option {option}, expected over 0 and at most {:.0} s", shown(*duration, " s"), seconds(LATEST))]
     BadDuration {
         /// Index of the option.
         option: usize,
@@ -90,13 +79,13 @@ pub enum TaskFault {
         duration: Option<f64>,
     },
     /// A release that is negative, or no number, or too late.
-    #[error("has a release at {} s, expected 0 to {:.0} s", shown(*release), seconds(LATEST))]
+    #[error("has a release of {}, expected 0 to {:.0} s", shown(*release, " s"), seconds(LATEST))]
     BadRelease {
         /// In seconds; `None` where it was no finite number.
         release: Option<f64>,
     },
-    /// A weight that is negative or no number.
-    #[error("has a weight of {}, expected a finite number of at least 0", shown(*weight))]
+    /// A weight that is negative, or no number, or so large that sums of such weights could be infinite.
+    #[error("has a weight of {}, expected 0 to {:e}", shown(*weight, ""), Task::MOST_WEIGHT)]
     BadWeight {
         /// As given; `None` where it was no finite number.
         weight: Option<f64>,
@@ -117,8 +106,9 @@ pub enum TaskFault {
     },
     /// No option that some node has the devices for. The numbers are of the option that misses the fewest devices.
     #[error(
-        "needs {width} devices with {memory} bytes each on one node in option {option}, \
-         but at most {most} of its kind have that"
+        "needs {width} devices{} on one node in option {option}, but at most {most} of its kind {}",
+        if *memory > 0 { format!(" with {memory} bytes each") } else { String::new() },
+        if *memory > 0 { "have that" } else { "are on one" },
     )]
     NeverFits {
         /// Index of the option.
@@ -130,11 +120,26 @@ pub enum TaskFault {
         /// The most such devices that a node has.
         most: u32,
     },
+    /// No time left for it before the latest there is.
+    #[error("would end at {end:.0} s if it ran after all others, past the latest time of {:.0} s", seconds(LATEST))]
+    TooLate {
+        /// When it would end if it began once the rest of the plan and the running tasks are done, in seconds.
+        end: f64,
+    },
+}
+
+/// A task's name as it follows its index.
+fn named(name: &str) -> String {
+    if name.is_empty() { String::new() } else { format!(" ({name:?})") }
 }
 
 /// A number as it is shown, and stored: JSON has no infinity.
-fn shown(value: Option<f64>) -> String {
-    value.map_or_else(|| "no finite number of".to_owned(), |value| value.to_string())
+fn shown(value: Option<f64>, unit: &str) -> String {
+    match value {
+        Some(value) if value.abs() >= 1e15 => format!("{value:e}{unit}"),
+        Some(value) => format!("{value}{unit}"),
+        None => "infinity or NaN".to_owned(),
+    }
 }
 
 /// What is wrong with a running task.

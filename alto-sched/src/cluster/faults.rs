@@ -3,11 +3,15 @@
 use std::collections::BTreeMap;
 
 use super::error::{PlanError, RunningFault, TaskFault};
-use super::snapshot::{Choice, Cluster, Node, Running, Task};
-use super::time;
+use super::snapshot::{Choice, Cluster, Node, Running, Snapshot, Task};
+use super::time::{self, LATEST, Micros};
 
 /// For each device of the cluster, the node that it is in.
 pub(crate) fn node_of_device(cluster: &Cluster) -> Result<BTreeMap<u32, usize>, PlanError> {
+    let devices = cluster.size();
+    if devices > u64::from(Cluster::MOST_DEVICES) {
+        return Err(PlanError::TooManyDevices { devices });
+    }
     let mut nodes = BTreeMap::new();
     for (second, node) in cluster.nodes.iter().enumerate() {
         for &device in &node.devices {
@@ -49,7 +53,26 @@ pub(crate) fn suits(choice: &Choice, node: &Node) -> bool {
         && node.memory.is_none_or(|memory| choice.memory <= memory)
 }
 
-/// What is wrong with a task, if anything.
+/// Whether a task may weigh so much; NaN is in no range.
+pub(crate) fn is_weight(weight: f64) -> bool {
+    (0.0..=Task::MOST_WEIGHT).contains(&weight)
+}
+
+/// When a task would end that begins once all that runs and all that is planned, up to `last`, is done, if that is past
+/// the latest time there is.
+pub(crate) fn too_late(task: &Task, snapshot: &Snapshot, last: Micros) -> Option<TaskFault> {
+    let fits = |choice: &&Choice| {
+        let has = |node: &Node| suits(choice, node) && choice.width as usize <= node.devices.len();
+        snapshot.cluster.nodes.iter().any(has)
+    };
+    let shortest = task.options.iter().filter(fits).filter_map(|choice| time::duration(choice.duration)).min()?;
+    let ends = snapshot.running.iter().map(|running| running.until);
+    let from = ends.chain([snapshot.now, task.release]).filter_map(time::micros).fold(last, Micros::max);
+    let end = from + shortest;
+    (end > LATEST).then(|| TaskFault::TooLate { end: time::seconds(end) })
+}
+
+/// What is wrong with a task by itself, if anything.
 pub(crate) fn of_task(task: &Task, cluster: &Cluster) -> Option<TaskFault> {
     let finite = |x: f64| x.is_finite().then_some(x);
     if task.options.is_empty() {
@@ -58,7 +81,7 @@ pub(crate) fn of_task(task: &Task, cluster: &Cluster) -> Option<TaskFault> {
     if time::micros(task.release).is_none() {
         return Some(TaskFault::BadRelease { release: finite(task.release) });
     }
-    if !(task.weight.is_finite() && task.weight >= 0.0) {
+    if !is_weight(task.weight) {
         return Some(TaskFault::BadWeight { weight: finite(task.weight) });
     }
     for (option, choice) in task.options.iter().enumerate() {

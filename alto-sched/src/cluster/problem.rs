@@ -25,6 +25,8 @@ pub(crate) struct Problem {
     /// Ordered by what they are, the longest first; only tasks that are the same in every respect are ordered as given.
     pub(crate) items: Vec<Item>,
     pub(crate) modes: Vec<Mode>,
+    /// The longest tasks, where all durations add up to more than can be counted; they are placed after all others.
+    pub(crate) aside: Vec<Item>,
     /// Tasks left out.
     pub(crate) refused: Vec<Refused>,
 }
@@ -121,14 +123,13 @@ impl Problem {
     }
 
     fn add_items(&mut self, snapshot: &Snapshot, now: Micros) -> Result<(), PlanError> {
-        let latest_busy = self.nodes.iter().flat_map(|node| &node.busy).map(|busy| busy.0).max();
-        let mut sum: Micros = latest_busy.unwrap_or(0);
         let classes = ClassesOf::new(&snapshot.cluster, &self.classes, &self.nodes);
         let mut items: Vec<Item> = Vec::with_capacity(snapshot.waiting.len());
         let mut modes: Vec<Mode> = Vec::with_capacity(snapshot.waiting.len());
+        let mut narrowest = vec![u32::MAX; self.classes.len()];
         for (source, task) in snapshot.waiting.iter().enumerate() {
             let begin = modes.len();
-            let mut sound = !task.options.is_empty() && task.weight.is_finite() && task.weight >= 0.0;
+            let mut sound = !task.options.is_empty() && faults::is_weight(task.weight);
             for (choice, option) in task.options.iter().enumerate() {
                 match (classes.of(option), time::duration(option.duration)) {
                     (Some(classes), Some(duration)) if option.width > 0 => {
@@ -155,19 +156,29 @@ impl Problem {
             };
             modes[begin..].sort_unstable();
             // What is no faster and no narrower than another way on the same nodes is never better.
-            keep_undominated(&mut modes, begin);
-            let longest = modes[modes.len() - 1].duration;
+            keep_undominated(&mut modes, begin, &mut narrowest);
             let release = release.saturating_sub(now);
-            sum = sum
-                .checked_add(longest)
-                .and_then(|sum| sum.checked_add(release))
-                .filter(|&sum| sum < Micros::MAX / 4)
-                .ok_or_else(|| PlanError::Overflow { task: source, name: task.name.clone() })?;
             items.push(Item { source, release, weight: task.weight, modes: begin..modes.len() });
         }
         self.items = ordered(snapshot, items, &modes);
         self.modes = modes;
+        self.set_aside();
         Ok(())
+    }
+
+    /// Sets the longest tasks aside until no schedule of the others, however bad, is too long to count.
+    fn set_aside(&mut self) {
+        let busy = self.nodes.iter().flat_map(|node| &node.busy).map(|busy| busy.0).max();
+        let release = self.items.iter().map(|item| item.release).max();
+        let longest = |item: &Item| u128::from(self.modes[item.modes.end - 1].duration);
+        let mut sum: u128 = self.items.iter().map(longest).sum();
+        sum += u128::from(busy.unwrap_or(0)) + u128::from(release.unwrap_or(0));
+        let mut count = 0;
+        while sum >= u128::from(Micros::MAX / 4) {
+            sum -= longest(&self.items[count]);
+            count += 1;
+        }
+        self.aside = self.items.drain(..count).collect();
     }
 
     /// Divides all times by their greatest common divisor.
@@ -179,12 +190,12 @@ impl Problem {
             }
         };
         self.modes.iter().for_each(|mode| take(mode.duration));
-        self.items.iter().for_each(|item| take(item.release));
+        self.items.iter().chain(&self.aside).for_each(|item| take(item.release));
         self.nodes.iter().flat_map(|node| &node.busy).for_each(|busy| take(busy.0));
         self.unit = unit.max(1);
         if self.unit > 1 {
             self.modes.iter_mut().for_each(|mode| mode.duration /= unit);
-            self.items.iter_mut().for_each(|item| item.release /= unit);
+            self.items.iter_mut().chain(&mut self.aside).for_each(|item| item.release /= unit);
             self.nodes.iter_mut().flat_map(|node| &mut node.busy).for_each(|busy| busy.0 /= unit);
         }
     }
@@ -207,17 +218,22 @@ fn ordered(snapshot: &Snapshot, items: Vec<Item>, modes: &[Mode]) -> Vec<Item> {
 }
 
 /// Of the sorted modes from `begin` on, keeps those that no other is at least as good as.
-fn keep_undominated(modes: &mut Vec<Mode>, begin: usize) {
+///
+/// `narrowest` has the largest number for each class, before and after.
+fn keep_undominated(modes: &mut Vec<Mode>, begin: usize, narrowest: &mut [u32]) {
     let mut end = begin;
     for next in begin..modes.len() {
         let mode = modes[next];
-        let dominated = modes[begin..end].iter().any(|kept| kept.class == mode.class && kept.width <= mode.width);
-        if !dominated {
+        // Those kept so far are at least as fast.
+        let least = &mut narrowest[mode.class as usize];
+        if mode.width < *least {
+            *least = mode.width;
             modes[end] = mode;
             end += 1;
         }
     }
     modes.truncate(end);
+    modes[begin..].iter().for_each(|mode| narrowest[mode.class as usize] = u32::MAX);
 }
 
 /// What tells apart tasks that are the same but for where an earlier plan has them.

@@ -3,8 +3,11 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
+use super::bounds;
 use super::error::PlanError;
-use super::plan::{Placement, Plan};
+use super::faults;
+use super::late::{self, Fitted};
+use super::plan::{Placement, Plan, Refused};
 use super::problem::{Mode, Problem, Time};
 use super::snapshot::Snapshot;
 use super::time::{LATEST, Micros, micros, seconds};
@@ -41,15 +44,33 @@ impl Schedule {
     /// The plan, with devices chosen: those of the previous plan where they are free, else the ones freed last.
     ///
     /// # Errors
-    /// A task would end past the latest time there is.
+    /// A task would end past the latest time there is, and the snapshot doesn't say to skip it.
     pub(crate) fn into_plan(self, problem: &Problem, snapshot: &Snapshot, bound: Time) -> Result<Plan, PlanError> {
         let now = micros(snapshot.now).ok_or(PlanError::BadNow { now: snapshot.now })?;
-        let length = |time: Time| time.checked_mul(problem.unit);
-        let makespan = self.makespan(problem);
-        let fits = length(makespan).and_then(|length| now.checked_add(length)).is_some_and(|end| end <= LATEST);
-        if !fits {
-            return Err(self.too_late(problem, snapshot));
+        let latest = (LATEST - now) / problem.unit;
+        if problem.aside.is_empty() && self.makespan(problem) <= latest {
+            return Ok(self.placed(problem, snapshot, now, bound));
         }
+        let Fitted { mut problem, schedule, left_out } = late::fit(problem, &self, latest);
+        let last = now + schedule.makespan(&problem) * problem.unit;
+        for task in left_out {
+            let waiting = &snapshot.waiting[task];
+            let Some(reason) = faults::too_late(waiting, snapshot, last) else {
+                unreachable!("it was left out since it doesn't fit even after all others")
+            };
+            if !snapshot.skip_bad {
+                return Err(PlanError::Task { task, name: waiting.name.clone(), fault: reason });
+            }
+            problem.refused.push(Refused { task, reason });
+        }
+        problem.refused.sort_by_key(|refused| refused.task);
+        let bound = bounds::lower_bound(&problem);
+        Ok(schedule.placed(&problem, snapshot, now, bound))
+    }
+
+    fn placed(&self, problem: &Problem, snapshot: &Snapshot, now: Micros, bound: Time) -> Plan {
+        let makespan = self.makespan(problem);
+        debug_assert!(bound <= makespan, "a bound of {bound} over a makespan of {makespan}");
         let at = |time: Time| seconds(now + time * problem.unit);
         let devices = self.devices(problem, snapshot, now);
         let mut placements: Vec<Option<Placement>> = vec![None; snapshot.waiting.len()];
@@ -62,21 +83,15 @@ impl Schedule {
             let length = |end| seconds(micros(end).unwrap_or(now) - now);
             placement.as_ref().map_or(0.0, |placement| task.weight * length(placement.end))
         });
-        Ok(Plan {
-            weighted_completion: weighted.sum(),
+        Plan {
+            // An empty sum would be -0.
+            weighted_completion: weighted.fold(0.0, |sum, term| sum + term),
             placements,
             refused: problem.refused.clone(),
             makespan: seconds(makespan * problem.unit),
             lower_bound: seconds(bound.min(makespan) * problem.unit),
             proven: bound >= makespan,
-        })
-    }
-
-    fn too_late(&self, problem: &Problem, snapshot: &Snapshot) -> PlanError {
-        let last = (0..self.slots.len()).max_by_key(|&item| self.end(problem, item)).unwrap_or(0);
-        let task = problem.items[last].source;
-        let name = snapshot.waiting[task].name.clone();
-        PlanError::TooLate { task, name, end: self.end(problem, last).saturating_mul(problem.unit) }
+        }
     }
 
     /// The numbers of each item's devices. There are always enough: tasks keep their devices, and at no time are more

@@ -13,6 +13,9 @@ pub struct Cluster {
 }
 
 impl Cluster {
+    /// The most devices that a cluster may have, about a million: planning takes memory and time for each.
+    pub const MOST_DEVICES: u32 = 1 << 20;
+
     /// One node with devices `0..devices` and no limit to their memory.
     pub fn single(kind: &str, devices: u32) -> Cluster {
         Cluster::default().with(kind, devices, devices)
@@ -31,10 +34,13 @@ impl Cluster {
     /// ```
     ///
     /// # Panics
-    /// If `island` is 0 while `devices` isn't, or the numbers pass `u32::MAX`.
+    /// If `island` is 0 while `devices` isn't, there are more than [`Cluster::MOST_DEVICES`] then, or the numbers pass
+    /// `u32::MAX`.
     #[must_use]
     pub fn with(mut self, kind: &str, devices: u32, island: u32) -> Cluster {
         assert!(devices == 0 || island > 0, "{devices} devices can't be put into nodes of 0");
+        let all = self.size() + u64::from(devices);
+        assert!(all <= u64::from(Cluster::MOST_DEVICES), "{all} devices, expected at most {}", Cluster::MOST_DEVICES);
         let used = self.nodes.iter().flat_map(|node| &node.devices).max();
         let mut next = used.map_or(0, |&highest| highest.checked_add(1).expect("device numbers fit in u32"));
         let end = next.checked_add(devices).expect("device numbers fit in u32");
@@ -44,6 +50,11 @@ impl Cluster {
             next += size;
         }
         self
+    }
+
+    /// How many devices it has.
+    pub(crate) fn size(&self) -> u64 {
+        self.nodes.iter().map(|node| node.devices.len() as u64).sum()
     }
 }
 
@@ -71,7 +82,7 @@ pub struct Task {
     #[serde(default)]
     pub release: f64,
     /// What a second of its waiting counts in [`Plan::weighted_completion`](super::plan::Plan::weighted_completion);
-    /// finite and at least 0.
+    /// at least 0 and at most [`Task::MOST_WEIGHT`].
     #[serde(default = "one")]
     pub weight: f64,
     /// The ways to run it, of which a plan chooses one.
@@ -79,6 +90,9 @@ pub struct Task {
 }
 
 impl Task {
+    /// The most that a task may weigh: however many of such tasks a plan has, their sum is finite.
+    pub const MOST_WEIGHT: f64 = 1e100;
+
     /// A task that needs `width` devices of whatever kind for `duration` seconds, from the start on.
     pub fn rigid(name: &str, width: u32, duration: f64) -> Task {
         let options = vec![Choice { kind: None, width, duration, memory: 0 }];

@@ -26,7 +26,8 @@ pub(crate) fn bound(problem: &Problem) -> Time {
             .chain(tasks.iter().filter(|task| u64::from(task.1) * u64::from(k + 1) > u64::from(class.capacity)).scan(
                 0,
                 |sum: &mut Time, task| {
-                    *sum += task.0;
+                    // Where it ends, differences are too small, which is safe.
+                    *sum = sum.saturating_add(task.0);
                     Some(*sum)
                 },
             ))

@@ -49,7 +49,7 @@ pub(super) fn decide(
     let own = starts.clone();
     for &(until, width) in &problem.nodes[0].busy {
         starts.push(solver.new_bounded_integer(0, 0));
-        durations.push(whole(until));
+        durations.push(whole(until.min(target)));
         widths.push(width as i32);
     }
     let capacity = problem.capacity_of(0) as i32;

@@ -32,6 +32,7 @@ pub(super) fn improve(
         nodes: problem.nodes.clone(),
         items: moving.iter().map(|&item| problem.items[item].clone()).collect(),
         modes: problem.modes.clone(),
+        aside: Vec::new(),
         refused: Vec::new(),
     };
     rest.items.iter_mut().for_each(|item| item.release = item.release.saturating_sub(cut));
