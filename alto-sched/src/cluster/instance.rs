@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
+use serde::de::{Deserializer, Error, SeqAccess, Visitor};
 
 use super::snapshot::{Choice, Cluster, Snapshot, Task};
 
 /// An instance in a file: `gpus` in all, or `pools` of several kinds, and tasks that all wait.
 ///
-/// Fields that aren't known are passed over: such files carry results of all sorts.
+/// A field that isn't known is an error, which names the task where it is in one.
 ///
 /// ```
 /// use alto_sched::Instance;
@@ -19,6 +20,7 @@ use super::snapshot::{Choice, Cluster, Snapshot, Task};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Instance {
     /// What it is called.
     pub name: String,
@@ -32,6 +34,7 @@ pub struct Instance {
     #[serde(default)]
     pub island_size: Option<u32>,
     /// What waits.
+    #[serde(deserialize_with = "tasks")]
     pub tasks: Vec<InstanceTask>,
     /// The least makespan known, in seconds.
     #[serde(default)]
@@ -39,10 +42,18 @@ pub struct Instance {
     /// A makespan that none is under, in seconds.
     #[serde(default)]
     pub lower_bound: Option<f64>,
+    /// Whether no makespan is under the least known.
+    #[serde(default)]
+    pub proven_optimal: Option<bool>,
+    /// What one worker of another solver (OR-tools CP-SAT) reached, in seconds, by how many seconds it had; `None` is
+    /// nothing.
+    #[serde(default)]
+    pub cp_sat_single_worker: BTreeMap<String, Option<f64>>,
 }
 
 /// A task of an instance: `gpus` and `duration`, or `options`.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct InstanceTask {
     /// How many devices it takes.
     #[serde(default)]
@@ -60,6 +71,7 @@ pub struct InstanceTask {
 
 /// A way to run a task.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct InstanceOption {
     /// The kind of device.
     pub kind: String,
@@ -70,12 +82,18 @@ pub struct InstanceOption {
 }
 
 impl Instance {
-    /// The snapshot that it describes; tasks are named by their index.
+    /// The snapshot that it describes. Its tasks have no names.
     ///
     /// # Errors
-    /// It doesn't say what devices there are, or what a task takes, or says either twice.
+    /// It doesn't say what devices there are, or what a task takes, or says either twice, or has more devices than a
+    /// cluster may.
     pub fn snapshot(&self) -> Result<Snapshot, InstanceError> {
         let name = || self.name.clone();
+        let devices = self.pools.iter().flat_map(BTreeMap::values).chain(&self.gpus).map(|&devices| u64::from(devices));
+        let devices = devices.sum();
+        if devices > u64::from(Cluster::MOST_DEVICES) {
+            return Err(InstanceError::TooManyDevices { name: name(), devices });
+        }
         let cluster = match (self.gpus, &self.pools) {
             (Some(devices), None) => Cluster::default().with("GPU", devices, self.island(devices)),
             (None, Some(pools)) => pools.iter().fold(Cluster::default(), |cluster, (kind, &devices)| {
@@ -89,7 +107,7 @@ impl Instance {
                 (None, None, options) => options.iter().map(InstanceOption::choice).collect(),
                 _ => return Err(InstanceError::Task { name: name(), task: index }),
             };
-            Ok(Task { name: index.to_string(), release: task.release, weight: 1.0, options })
+            Ok(Task { name: String::new(), release: task.release, weight: 1.0, options })
         };
         let waiting = self.tasks.iter().enumerate().map(task).collect::<Result<Vec<Task>, _>>()?;
         Ok(Snapshot { cluster, waiting, ..Snapshot::default() })
@@ -104,6 +122,29 @@ impl InstanceOption {
     fn choice(&self) -> Choice {
         Choice { kind: Some(self.kind.clone()), width: self.gpus, duration: self.duration, memory: 0 }
     }
+}
+
+/// Tasks, such that an error names the one that it is in.
+fn tasks<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<InstanceTask>, D::Error> {
+    struct Tasks;
+
+    impl<'de> Visitor<'de> for Tasks {
+        type Value = Vec<InstanceTask>;
+
+        fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            write!(f, "a list of tasks")
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
+            let mut tasks = Vec::new();
+            let error = |task: usize, error: A::Error| Error::custom(format_args!("task {task}: {error}"));
+            while let Some(task) = list.next_element().map_err(|cause| error(tasks.len(), cause))? {
+                tasks.push(task);
+            }
+            Ok(tasks)
+        }
+    }
+    deserializer.deserialize_seq(Tasks)
 }
 
 /// Why a file holds no instance.
@@ -123,5 +164,13 @@ pub enum InstanceError {
         name: String,
         /// The task's index.
         task: usize,
+    },
+    /// More devices than a cluster may have.
+    #[error("instance {name:?} has {devices} devices, expected at most {}", Cluster::MOST_DEVICES)]
+    TooManyDevices {
+        /// Of the instance.
+        name: String,
+        /// How many it has.
+        devices: u64,
     },
 }

@@ -64,4 +64,21 @@ fn an_instance_that_does_not_say_what_there_is_is_refused() {
     assert_eq!(error, "instance \"x\" must have either `gpus` or `pools`");
     let error = instance(r#"{"name": "x", "gpus": 2, "tasks": [{"gpus": 2}]}"#).to_string();
     assert_eq!(error, "task 0 of instance \"x\" must have either `gpus` and `duration`, or `options`");
+    let error = instance(r#"{"name": "x", "pools": {"A": 4294967295, "B": 4294967295}, "tasks": []}"#).to_string();
+    assert_eq!(error, "instance \"x\" has 8589934590 devices, expected at most 1048576");
+}
+
+#[test]
+fn a_misspelt_field_is_an_error_that_names_it_and_its_task() {
+    let error = |text: &str| serde_json::from_str::<Instance>(text).unwrap_err().to_string();
+    let good = r#"{"gpus": 1, "duration": 5}"#;
+    let tasks = |bad: &str| format!(r#"{{"name": "x", "gpus": 2, "tasks": [{good}, {bad}]}}"#);
+    let found = error(&tasks(r#"{"gpus": 1, "duration": 5, "relese": 7}"#));
+    assert!(found.starts_with("task 1: unknown field `relese`, expected one of `gpus`"), "{found}");
+    let found = error(&tasks(r#"{"options": [{"kind": "A", "gpu": 1, "duration": 5}]}"#));
+    assert!(found.starts_with("task 1: unknown field `gpu`, expected"), "{found}");
+    let found = error(&tasks(r#"{"gpus": -1, "duration": 5}"#));
+    assert!(found.starts_with("task 1: invalid value: integer `-1`, expected u32"), "{found}");
+    let found = error(r#"{"name": "x", "gpus": 2, "islandsize": 2, "tasks": []}"#);
+    assert!(found.starts_with("unknown field `islandsize`, expected one of `name`"), "{found}");
 }
