@@ -12,7 +12,7 @@ pub(crate) fn policies() -> Vec<(String, Policy)> {
         let underperforming = Underperforming { mark, keep };
         Policy::LossAware(LossAware { overfitting: rising(), underperforming, ..LossAware::default() })
     };
-    let adaptive = |risk| Policy::AdaptiveRung(AdaptiveRung { risk, ..AdaptiveRung::default() });
+    let adaptive = |risk, caution| Policy::AdaptiveRung(AdaptiveRung { risk, caution, ..AdaptiveRung::default() });
     let policies = [
         ("never", Policy::Never),
         ("diverging", Policy::Diverging(Diverging::default())),
@@ -25,11 +25,11 @@ pub(crate) fn policies() -> Vec<(String, Policy)> {
         ("loss aware, rising, 1/2 at 10%", loss_aware(0.1, 0.5)),
         ("underperforming, 1/8 at 10%", Policy::Underperforming(Underperforming { mark: 0.1, keep: 0.125 })),
         ("underperforming, 1/4 at 10%", Policy::Underperforming(Underperforming { mark: 0.1, keep: 0.25 })),
-        ("adaptive rung, risk 1%", adaptive(0.01)),
-        ("adaptive rung, risk 30%", adaptive(0.3)),
-        ("adaptive rung, risk 100%", adaptive(1.0)),
-        ("overfitting, rising + adaptive, 1%", Policy::AnyOf(vec![Policy::Overfitting(rising()), adaptive(0.01)])),
-        ("overfitting, rising + adaptive, 30%", Policy::AnyOf(vec![Policy::Overfitting(rising()), adaptive(0.3)])),
+        ("adaptive rung, risk 1%", adaptive(0.01, 1.0)),
+        ("adaptive rung, risk 30%", adaptive(0.3, 1.0)),
+        ("adaptive rung, risk 30%, caution 0.7", adaptive(0.3, 0.7)),
+        ("overfitting, rising + adaptive, 1%", Policy::AnyOf(vec![Policy::Overfitting(rising()), adaptive(0.01, 1.0)])),
+        ("overfitting, rising + adaptive, 30%", Policy::AnyOf(vec![Policy::Overfitting(rising()), adaptive(0.3, 1.0)])),
         ("worse than untrained", Policy::WorseThanUntrained(WorseThanUntrained::default())),
         ("patience", Policy::Patience(Patience::default())),
         ("median stopping", Policy::MedianStopping(MedianStopping::default())),

@@ -92,11 +92,11 @@ fn the_heaviest_tasks_have_a_finite_sum() {
 fn too_late(snapshot: &Snapshot, expected: &[usize], message: &str) {
     let search = Makespan { steps: 200, ..Makespan::default() };
     for scheduler in lists().into_iter().chain([Box::new(search) as Box<dyn Scheduler>]) {
-        let error = scheduler.plan(snapshot).unwrap_err().to_string();
+        let error = scheduler.plan(snapshot).expect_err("it takes too long").to_string();
         assert_eq!(error, message, "{scheduler:?}");
         let snapshot = Snapshot { skip_bad: true, ..snapshot.clone() };
-        let plan = scheduler.plan(&snapshot).unwrap();
-        plan.check(&snapshot).unwrap();
+        let plan = scheduler.plan(&snapshot).expect("a plan of the others");
+        plan.check(&snapshot).expect("a good plan");
         let refused: Vec<usize> = plan.refused.iter().map(|refused| refused.task).collect();
         assert_eq!(refused, expected, "{scheduler:?}");
     }
