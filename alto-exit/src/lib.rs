@@ -60,12 +60,38 @@
 //! | [`Overfitting`] | has validation far above training | where data is small and epochs are many |
 //! | [`Patience`] | has stopped improving, by its own validation loss | for one job, or where jobs are not to be compared |
 //! | [`Underperforming`] | is not among the best at one rung | for most of the savings, where jobs can be parked |
+//! | [`AdaptiveRung`] | can hardly come in first any more | for savings that hardly ever cost the best; the risk is a setting |
 //! | [`SuccessiveHalving`] | is not among the best at one of several rungs | for one survivor of many jobs |
 //! | [`Hyperband`] | the same, from rungs that differ by bracket | where the first losses may mislead |
 //! | [`Asha`] | the same, among those that came before it | where jobs arrive one by one, or can't wait |
 //! | [`MedianStopping`] | is worse than the median of the others | for a mild cut without waiting or tuning |
 //! | [`Extrapolation`] | is not expected to reach the best | late in long runs with many evaluations |
 //! | [`Never`] | (none) | to compare with |
+//!
+//! What they saved of all training, and what the best adapter left behind lacks to the best there was, on average in nats
+//! per token, with default settings on nine recorded sweeps (204 jobs of five tasks):
+//!
+//! | Policy | Saved | Best kept | Lost |
+//! |---|---:|---:|---:|
+//! | [`SuccessiveHalving`] | 87.5% | 3 of 9 | 0.0265 |
+//! | [`LossAware`] | 87.4% | 1 of 9 | 0.0331 |
+//! | [`Asha`] | 81.2% | 4 of 9 | 0.0164 |
+//! | [`AdaptiveRung`] at a risk of 0.3, and [`Overfitting`] with `require_rise` | 77.0% | 8 of 9 | 0.0001 |
+//! | [`Underperforming`] | 71.2% | 4 of 9 | 0.0259 |
+//! | [`Hyperband`] | 68.4% | 5 of 9 | 0.0022 |
+//! | [`AdaptiveRung`] at a risk of 0.3 | 68.2% | 9 of 9 | 0 |
+//! | [`Extrapolation`] | 57.0% | 9 of 9 | 0 |
+//! | [`AdaptiveRung`] | 52.6% | 9 of 9 | 0 |
+//! | [`MedianStopping`] | 43.8% | 9 of 9 | 0 |
+//! | [`Overfitting`] | 37.7% | 4 of 9 | 0.0083 |
+//! | [`Patience`] | 30.9% | 8 of 9 | 0.0011 |
+//! | [`Diverging`] | 24.7% | 6 of 9 | 0.0005 |
+//! | [`WorseThanUntrained`] | 14.2% | 9 of 9 | 0 |
+//!
+//! `cargo run --release -p alto-exit --example replay -- testdata/curves/gsm-nano/*.json testdata/curves/*.json` prints these
+//! and more. So: where a few hundredths of a nat don't matter, [`LossAware`]; where the best adapter does, [`AdaptiveRung`],
+//! with [`Overfitting`] where jobs train for many epochs. Both need jobs to wait for one another; where they can't,
+//! [`Extrapolation`], or [`MedianStopping`].
 //!
 //! [`AnyOf`] puts several together. [`Patient`], [`NotBefore`] and [`AtLeastPeers`] hold a policy back: until it insists,
 //! until a progress, until enough others are there. All of them come from files, as a [`PolicyFile`].

@@ -102,10 +102,8 @@ fn single_runs_of_one_folder_are_one_task() {
 fn corpora_of_the_repository_are_replayed() {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../testdata/curves");
     let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-    let files: Vec<String> = files
-        .filter(|path| path.extension().is_some_and(|extension| extension == "json"))
-        .map(|path| path.to_str().unwrap().to_owned())
-        .collect();
+    let is_json = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "json");
+    let files: Vec<String> = files.filter(is_json).map(|path| path.to_str().unwrap().to_owned()).collect();
     let said = says(&[], &files.iter().map(String::as_str).collect::<Vec<_>>()).unwrap();
     assert!(said.contains("\ncurves      12  76.6%"), "{said}");
 }
