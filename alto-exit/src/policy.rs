@@ -42,6 +42,14 @@ pub trait ExitPolicy: Debug + Send + Sync {
         jobs.iter().map(|&job| self.judge(job, cohort)).collect()
     }
 
+    /// Whether a verdict may depend on the curves of other jobs.
+    ///
+    /// `false` promises that the job's own curve alone gives the same verdict; then one that asks about a job's past, as
+    /// [`Patient`](crate::Patient) does, needs no copy of the others.
+    fn compares(&self) -> bool {
+        true
+    }
+
     /// Checks the settings; a policy whose settings fail here keeps every job.
     ///
     /// # Errors
@@ -91,6 +99,10 @@ impl<P: ExitPolicy + ?Sized> ExitPolicy for &P {
         (**self).judge_all(jobs, cohort)
     }
 
+    fn compares(&self) -> bool {
+        (**self).compares()
+    }
+
     fn check(&self) -> Result<(), SettingError> {
         (**self).check()
     }
@@ -109,6 +121,10 @@ impl<P: ExitPolicy + ?Sized> ExitPolicy for Box<P> {
         (**self).judge_all(jobs, cohort)
     }
 
+    fn compares(&self) -> bool {
+        (**self).compares()
+    }
+
     fn check(&self) -> Result<(), SettingError> {
         (**self).check()
     }
@@ -125,6 +141,10 @@ impl<P: ExitPolicy + ?Sized> ExitPolicy for Arc<P> {
 
     fn judge_all(&self, jobs: &[usize], cohort: &[Curve]) -> Vec<Verdict> {
         (**self).judge_all(jobs, cohort)
+    }
+
+    fn compares(&self) -> bool {
+        (**self).compares()
     }
 
     fn check(&self) -> Result<(), SettingError> {

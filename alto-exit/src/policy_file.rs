@@ -129,6 +129,10 @@ impl ExitPolicy for Policy {
         self.ask(|policy| policy.judge_all(jobs, cohort))
     }
 
+    fn compares(&self) -> bool {
+        self.ask(|policy| policy.compares())
+    }
+
     fn check(&self) -> Result<(), SettingError> {
         self.ask(|policy| policy.check())
     }
@@ -155,6 +159,10 @@ impl ExitPolicy for Parts<'_> {
 
     fn judge_all(&self, jobs: &[usize], cohort: &[Curve]) -> Vec<Verdict> {
         any_of::first_exits(self.each(), jobs, cohort)
+    }
+
+    fn compares(&self) -> bool {
+        self.each().any(ExitPolicy::compares)
     }
 
     fn check(&self) -> Result<(), SettingError> {

@@ -30,6 +30,10 @@ impl ExitPolicy for AnyOf {
         first_exits(self.parts(), jobs, cohort)
     }
 
+    fn compares(&self) -> bool {
+        self.parts().any(ExitPolicy::compares)
+    }
+
     fn check(&self) -> Result<(), SettingError> {
         self.parts().try_for_each(ExitPolicy::check)
     }

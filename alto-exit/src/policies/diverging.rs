@@ -48,6 +48,10 @@ impl ExitPolicy for Diverging {
         self.verdict(curve, &curve.latest_smoothed(self.ema, self.needed()))
     }
 
+    fn compares(&self) -> bool {
+        false
+    }
+
     fn check(&self) -> Result<(), SettingError> {
         let settings = Settings("diverging");
         settings.at_least(2, "window", self.window)?;

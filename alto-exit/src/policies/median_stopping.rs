@@ -56,21 +56,14 @@ impl ExitPolicy for MedianStopping {
         let mut asked: Vec<(f64, usize)> =
             jobs.iter().enumerate().filter_map(|(at, &job)| Some((progress(job)?, at))).collect();
         asked.sort_by(|a, b| a.0.total_cmp(&b.0));
-        let mut averages: Vec<Average> = cohort.iter().map(Average::of).collect();
         let mut sums: Vec<Sum> = cohort.iter().map(Sum::of).collect();
         // Jobs that have come equally far have the same peers, but for themselves.
-        for together in asked.chunk_by(|a, b| a.0 == b.0) {
-            let progress = together[0].0;
-            let both = averages.iter_mut().zip(&mut sums);
-            let reached: Vec<f64> = both.filter_map(|(average, sum)| average.at(progress, sum)).collect();
-            let medians = Medians::of(reached);
-            for &(_, at) in together {
-                let job = jobs[at];
-                let (median, peers) = medians.without(averages[job].at(progress, &mut sums[job]));
-                let best = cohort[job].lowest();
-                if peers >= self.peers && best > median {
-                    let step = cohort[job].latest().map_or(0, |latest| latest.step);
-                    verdicts[at] = Verdict::Exit(Reason::MedianStopping { step, progress, best, median, peers });
+        let groups: Vec<&[(f64, usize)]> = asked.chunk_by(|a, b| a.0 == b.0).collect();
+        for block in groups.chunks(BLOCK) {
+            let progress: Vec<f64> = block.iter().map(|together| together[0].0).collect();
+            for (together, averages) in block.iter().zip(averages(&progress, &mut sums)) {
+                for (at, exit) in self.exits(together, &averages, jobs, cohort) {
+                    verdicts[at] = Verdict::Exit(exit);
                 }
             }
         }
@@ -84,35 +77,53 @@ impl ExitPolicy for MedianStopping {
     }
 }
 
-/// One job's running average, which is asked for at ever later progress.
-///
-/// It is small: jobs that are all differently far ask each other's a million times.
-struct Average {
+impl MedianStopping {
+    /// Who ends of those that have come equally far, by all jobs' running averages there.
+    fn exits(
+        &self,
+        together: &[(f64, usize)],
+        averages: &[f64],
+        jobs: &[usize],
+        cohort: &[Curve],
+    ) -> Vec<(usize, Reason)> {
+        let reached: Vec<f64> = averages.iter().copied().filter(|average| !average.is_nan()).collect();
+        let mut medians = None;
+        let exit = |&(progress, at): &(f64, usize)| {
+            let job = jobs[at];
+            let best = cohort[job].lowest();
+            // Before the median of the others can be better, half of them are: to count is faster than to find it.
+            let better = reached.iter().filter(|&&average| average < best).count();
+            if better < reached.len().saturating_sub(1) / 2 {
+                return None;
+            }
+            let medians = medians.get_or_insert_with(|| Medians::of(reached.clone()));
+            let (median, peers) = medians.without(averages[job]);
+            let step = cohort[job].latest()?.step;
+            let ends = peers >= self.peers && best > median;
+            ends.then_some((at, Reason::MedianStopping { step, progress, best, median, peers }))
+        };
+        together.iter().filter_map(exit).collect()
+    }
+}
+
+/// For so many values of progress at a time, a curve's evaluations are read in a row.
+const BLOCK: usize = 32;
+
+/// For each of these, ascending, every job's running average there; NaN for one that didn't come so far.
+fn averages(progress: &[f64], sums: &mut [Sum]) -> Vec<Vec<f64>> {
+    let mut averages = vec![vec![f64::NAN; sums.len()]; progress.len()];
+    for (job, sum) in sums.iter_mut().enumerate() {
+        for (of_all, &progress) in averages.iter_mut().zip(progress) {
+            of_all[job] = sum.average(progress);
+        }
+    }
+    averages
+}
+
+/// What one job's running average is made of, which is asked for at ever later progress.
+struct Sum<'a> {
     /// How far the job has come; NaN without any evaluation.
     latest: f64,
-    /// The progress from which on there is more to take in.
-    holds: f64,
-    /// Infinite where a loss isn't finite; NaN while there is none.
-    mean: f64,
-}
-
-impl Average {
-    fn of(curve: &Curve) -> Self {
-        let latest = curve.latest().map_or(f64::NAN, |latest| latest.progress);
-        Self { latest, holds: f64::NEG_INFINITY, mean: f64::NAN }
-    }
-
-    /// The average at this progress, if the job got so far.
-    fn at(&mut self, progress: f64, sum: &mut Sum) -> Option<f64> {
-        if self.holds <= progress {
-            (self.mean, self.holds) = sum.take_in(progress);
-        }
-        (self.latest >= progress && !self.mean.is_nan()).then_some(self.mean)
-    }
-}
-
-/// What one job's running average is made of.
-struct Sum<'a> {
     /// Evaluations that are not in it yet.
     ahead: &'a [EvaluationPoint],
     sum: f64,
@@ -121,25 +132,27 @@ struct Sum<'a> {
 
 impl<'a> Sum<'a> {
     fn of(curve: &'a Curve) -> Self {
-        Self { ahead: &curve.evaluations, sum: 0.0, count: 0 }
+        let latest = curve.latest().map_or(f64::NAN, |latest| latest.progress);
+        Self { latest, ahead: &curve.evaluations, sum: 0.0, count: 0 }
     }
 
-    /// The mean up to this progress, and from where on it changes.
-    fn take_in(&mut self, progress: f64) -> (f64, f64) {
-        let mut news = 0;
-        for at in self.ahead.iter().take_while(|at| at.step == 0 || at.progress <= progress) {
-            news += 1;
+    /// The average up to this progress: infinite where a loss isn't finite, NaN while there is none or beyond the latest.
+    fn average(&mut self, progress: f64) -> f64 {
+        while let Some((at, ahead)) = self.ahead.split_first()
+            && (at.step == 0 || at.progress <= progress)
+        {
             if at.step > 0 {
                 self.sum += at.loss;
                 self.count += 1;
             }
+            self.ahead = ahead;
         }
-        self.ahead = &self.ahead[news..];
-        let mean = match self.count {
-            0 => f64::NAN,
-            count => Some(self.sum / count as f64).filter(|mean| mean.is_finite()).unwrap_or(f64::INFINITY),
-        };
-        (mean, self.ahead.first().map_or(f64::INFINITY, |next| next.progress))
+        let has_come = self.latest >= progress;
+        if self.count == 0 || !has_come {
+            return f64::NAN;
+        }
+        let mean = self.sum / self.count as f64;
+        if mean.is_finite() { mean } else { f64::INFINITY }
     }
 }
 
@@ -167,10 +180,10 @@ impl Medians {
     }
 
     /// The median of the values but for this one, and how many they are.
-    fn without(&self, own: Option<f64>) -> (f64, usize) {
-        let Some(own) = own else {
+    fn without(&self, own: f64) -> (f64, usize) {
+        if own.is_nan() {
             return (f64::INFINITY, 0);
-        };
+        }
         let others = self.count - 1;
         let at = |place: usize| {
             let shifted = if own <= self.middle[place] { place + 1 } else { place };

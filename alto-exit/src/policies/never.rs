@@ -13,4 +13,8 @@ impl ExitPolicy for Never {
     fn judge(&self, _job: usize, _cohort: &[Curve]) -> Verdict {
         Verdict::Keep
     }
+
+    fn compares(&self) -> bool {
+        false
+    }
 }

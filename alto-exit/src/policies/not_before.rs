@@ -36,6 +36,10 @@ impl<P: ExitPolicy> ExitPolicy for NotBefore<P> {
         judge_some(&self.policy, jobs, cohort, |job| self.has_come(&cohort[job]))
     }
 
+    fn compares(&self) -> bool {
+        self.policy.compares()
+    }
+
     fn check(&self) -> Result<(), SettingError> {
         Settings("not_before").progress("progress", self.progress)?;
         self.policy.check()

@@ -50,6 +50,10 @@ impl ExitPolicy for Overfitting {
         self.verdict(&curve.latest_smoothed(self.ema, self.needed()))
     }
 
+    fn compares(&self) -> bool {
+        false
+    }
+
     fn check(&self) -> Result<(), SettingError> {
         let settings = Settings("overfitting");
         settings.finite("threshold", self.threshold)?;

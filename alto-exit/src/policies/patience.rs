@@ -86,6 +86,10 @@ impl ExitPolicy for Patience {
         reason.map_or(Verdict::Keep, Verdict::Exit)
     }
 
+    fn compares(&self) -> bool {
+        false
+    }
+
     fn check(&self) -> Result<(), SettingError> {
         let settings = Settings("patience");
         match *self {

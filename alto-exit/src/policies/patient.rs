@@ -11,8 +11,8 @@ use crate::setting::{SettingError, Settings, checked};
 ///
 /// What the policy would have said is found by asking again with the job's curve as it was then; the other curves are
 /// those of now. A policy that speaks at one evaluation only, as all do that rank at marks, is silenced by more
-/// than one evaluation. Where the policy speaks, a copy of the cohort is made, once for all jobs that are judged
-/// together. Deserialized settings are checked.
+/// than one evaluation. Where the policy speaks, a copy is made of the job's curve; if the policy
+/// [compares](ExitPolicy::compares), of the cohort, once for all jobs that are judged together. Deserialized settings are checked.
 ///
 /// ```
 /// use alto_exit::{Overfitting, Patient, Policy, PolicyFile};
@@ -52,19 +52,19 @@ impl<P: ExitPolicy> ExitPolicy for Patient<P> {
         if self.evaluations == 1 {
             return verdicts;
         }
-        let mut past = None;
+        let mut past = Past { cohort, compares: self.policy.compares(), copy: vec![] };
         for (verdict, &job) in verdicts.iter_mut().zip(jobs).filter(|(verdict, _)| **verdict != Verdict::Keep) {
             // Too few evaluations need no copy.
-            if cohort[job].trained().take(self.evaluations).count() < self.evaluations
-                || !self.insisted(job, past.get_or_insert_with(|| cohort.to_vec()))
-            {
+            let are_enough = cohort[job].trained().take(self.evaluations).count() == self.evaluations;
+            if !(are_enough && past.of(job, |job, past| self.insisted(job, past))) {
                 *verdict = Verdict::Keep;
-            }
-            if let Some(past) = &mut past {
-                past[job].clone_from(&cohort[job]);
             }
         }
         verdicts
+    }
+
+    fn compares(&self) -> bool {
+        self.policy.compares()
     }
 
     fn check(&self) -> Result<(), SettingError> {
@@ -77,5 +77,29 @@ impl<P: ExitPolicy> Patient<P> {
     /// Whether the policy would have ended the job at the evaluations before the latest, too.
     fn insisted(&self, job: usize, past: &mut [Curve]) -> bool {
         (1..self.evaluations).all(|_| past[job].forget_latest() && self.policy.judge(job, past) != Verdict::Keep)
+    }
+}
+
+/// Curves as they were when one job had fewer evaluations.
+struct Past<'a> {
+    cohort: &'a [Curve],
+    /// Whether the others are looked at, too.
+    compares: bool,
+    /// Where the job's evaluations are taken back; made when first needed.
+    copy: Vec<Curve>,
+}
+
+impl Past<'_> {
+    /// What is found on a copy of the curves, in which the job has this index.
+    fn of(&mut self, job: usize, find: impl FnOnce(usize, &mut [Curve]) -> bool) -> bool {
+        if !self.compares {
+            return find(0, &mut [self.cohort[job].clone()]);
+        }
+        if self.copy.is_empty() {
+            self.copy = self.cohort.to_vec();
+        }
+        let found = find(job, &mut self.copy);
+        self.copy[job].clone_from(&self.cohort[job]);
+        found
     }
 }

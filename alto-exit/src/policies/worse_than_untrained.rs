@@ -64,6 +64,10 @@ impl ExitPolicy for WorseThanUntrained {
         })
     }
 
+    fn compares(&self) -> bool {
+        false
+    }
+
     fn check(&self) -> Result<(), SettingError> {
         let settings = Settings("worse_than_untrained");
         settings.not_negative("margin", self.margin)?;

@@ -31,10 +31,13 @@ pub(super) struct Arrival {
 /// The job's record at each of these marks, ascending: one pass over the curve.
 pub(super) fn records(curve: &Curve, marks: &[f64]) -> Vec<Record> {
     let evaluations = &curve.evaluations;
-    let (mut best, mut read) = (f64::INFINITY, 0);
+    let (mut best, mut read) = (f64::INFINITY, 0_usize);
     let record = |&mark: &f64| {
-        let at = curve.index_at_mark(mark);
-        let end = at.map_or(evaluations.len(), |at| at + 1).max(read);
+        // The evaluation at the last mark may be the one at this mark, too.
+        let from = read.saturating_sub(1);
+        let is_there = |at: &EvaluationPoint| at.step > 0 && at.progress >= mark;
+        let at = evaluations[from..].iter().position(is_there).map(|ahead| from + ahead);
+        let end = at.map_or(evaluations.len(), |at| at + 1);
         best = lowest(&evaluations[read..end]).min(best);
         read = end;
         let arrival = |at: usize| Arrival {

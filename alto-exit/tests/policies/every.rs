@@ -182,6 +182,15 @@ proptest! {
     }
 
     #[test]
+    fn a_policy_that_compares_nobody_says_the_same_of_a_job_alone(policy in sensible_policy(), cohort in cohort()) {
+        if policy.compares() {
+            return Ok(());
+        }
+        let alone: Vec<Verdict> = cohort.iter().map(|curve| policy.judge(0, std::slice::from_ref(curve))).collect();
+        prop_assert_eq!(text(&alone), text(&all(&policy, &cohort)));
+    }
+
+    #[test]
     fn how_jobs_ended_changes_no_verdict(policy in sensible_policy(), cohort in cohort()) {
         let mut ended = cohort.clone();
         for curve in &mut ended {
