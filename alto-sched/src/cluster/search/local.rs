@@ -3,7 +3,8 @@
 //! Two decoders make a schedule of an order: the greedy one never leaves a device idle that a task could use, the serial
 //! one never lets a task delay one before it. Each reaches good schedules that the other can't. A schedule that isn't
 //! worse than the present one replaces it, and its order becomes that of its starts; decoding stops as soon as it is
-//! known to be worse.
+//! known to be worse. Where tasks have a choice of modes, cycles of annealing follow (threshold accepting, Dueck and Scheuer
+//! 1990): between two good choices of modes lie worse ones.
 
 use super::score::{Score, Second};
 use super::tail;
@@ -14,6 +15,9 @@ use crate::cluster::problem::{Problem, Time};
 use crate::cluster::random::Random;
 use crate::cluster::schedule::Slot;
 use crate::cluster::serial::Serial;
+
+/// This share of the makespan is how much worse a schedule may be at the beginning of a cycle of annealing.
+const HOTTEST: f64 = 0.025;
 
 /// The search, from which the best so far can be taken at any time.
 pub(super) struct Local<'a> {
@@ -29,6 +33,11 @@ pub(super) struct Local<'a> {
     pub(super) best: Solution,
     /// Steps since the present solution became better.
     idle: u64,
+    /// Steps of a cycle of annealing, and those made of it; only with tasks that have a choice.
+    cycle: u64,
+    age: u64,
+    /// How many there are in all.
+    devices: f64,
     flexible: Vec<usize>,
     reversible: bool,
     /// About how many tasks an exact search places anew.
@@ -69,6 +78,9 @@ impl<'a> Local<'a> {
             next: solution.clone(),
             best: solution,
             idle: 0,
+            cycle: 0,
+            age: 0,
+            devices: (0..problem.nodes.len()).map(|node| f64::from(problem.capacity_of(node))).sum(),
             reversible: !problem.has_releases() && !problem.is_busy(),
             tail: 24,
             flexible: (0..problem.items.len()).filter(|&item| problem.modes_of(item).len() > 1).collect(),
@@ -112,12 +124,58 @@ impl<'a> Local<'a> {
             _ => Decoder::Free,
         };
         self.idle += 1;
+        if self.is_annealing() {
+            self.anneal(decoder, go_on);
+            return;
+        }
         let cutoff = self.now.score.makespan;
         if self.decode(decoder, cutoff, go_on) {
             self.accept_if_better();
         }
         if self.idle > 200 + 20 * self.problem.items.len() as u64 {
-            self.kick(go_on);
+            match self.flexible.is_empty() || self.second != Second::Nothing {
+                true => self.kick(go_on),
+                false => self.reheat(),
+            }
+        }
+    }
+
+    fn is_annealing(&self) -> bool {
+        self.age < self.cycle
+    }
+
+    /// Decodes, and takes the schedule unless it is much worse than the present one: how much may be is less and less over
+    /// a cycle, and nothing at its end.
+    fn anneal(&mut self, decoder: Decoder, go_on: &dyn Fn() -> bool) {
+        let left = (self.cycle - self.age) as f64 / self.cycle as f64;
+        let chance = self.random.below(1 << 20) as f64 / f64::from(1 << 20);
+        let slack = self.best.score.makespan as f64 * HOTTEST * left * left * chance * chance;
+        self.age += 1;
+        let most = self.energy(&self.now.score) + slack;
+        if self.decode(decoder, most as Time, go_on) {
+            let score = Score::of(self.problem, &self.next.slots, self.second, self.bound);
+            if self.energy(&score) <= most {
+                self.now.score = Score::WORST;
+                self.accept_if_better();
+            }
+        }
+        if !self.is_annealing() {
+            self.idle = 0;
+        }
+    }
+
+    /// What annealing makes small: smoother than the makespan, which a change on another class of nodes doesn't change.
+    fn energy(&self, score: &Score) -> f64 {
+        score.makespan as f64 + score.second / self.devices
+    }
+
+    /// Begins another cycle of annealing, twice as long as the last, from the best or the present schedule.
+    fn reheat(&mut self) {
+        self.idle = 0;
+        self.age = 0;
+        self.cycle = (2 * self.cycle).max(100 * self.problem.items.len() as u64);
+        if self.random.below(2) == 0 {
+            self.now.clone_from(&self.best);
         }
     }
 

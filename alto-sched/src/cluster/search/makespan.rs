@@ -245,8 +245,9 @@ impl<'a> Run<'a> {
         if self.problem.items.len() > BRANCHING {
             return;
         }
-        // Few tasks are often settled here alone.
-        let share = if self.problem.items.len() <= FEW { 8 } else { 1 };
+        // Few tasks are often settled here alone, unless they have many ways to run.
+        let is_small = self.problem.items.len() <= FEW && self.problem.modes.len() <= 2 * FEW;
+        let share = if is_small { 8 } else { 1 };
         let limit = (share * turn).min(self.left) * DECISIONS;
         let mut decisions = 0;
         let mut hard = self.local.best.score.makespan.saturating_sub(1);
