@@ -1,11 +1,14 @@
 //! Ends a job whose best is worse than what the median peer averages.
 
+mod medians;
+
 use serde::{Deserialize, Serialize};
 
 use crate::curve::{Curve, EvaluationPoint};
 use crate::policy::{ExitPolicy, Verdict};
 use crate::reason::Reason;
 use crate::setting::{SettingError, Settings, checked};
+use medians::Medians;
 
 /// Ends a job whose lowest validation loss so far is above the median of the others' running averages at the same
 /// progress.
@@ -154,51 +157,4 @@ impl<'a> Sum<'a> {
         let mean = self.sum / self.count as f64;
         if mean.is_finite() { mean } else { f64::INFINITY }
     }
-}
-
-/// The medians of some values without one of them, whichever it is.
-struct Medians {
-    count: usize,
-    /// The values that can be in the middle then, ascending, if not all.
-    middle: Vec<f64>,
-}
-
-impl Medians {
-    fn of(mut values: Vec<f64>) -> Self {
-        let count = values.len();
-        let from = lower(count.saturating_sub(1));
-        if from < count {
-            values.select_nth_unstable_by(from, f64::total_cmp);
-        }
-        // Two more above it: one for an even count, one for a value taken out.
-        let mut middle = values.split_off(from.min(count));
-        for place in 0..middle.len().min(3) {
-            middle[place..].select_nth_unstable_by(0, f64::total_cmp);
-        }
-        middle.truncate(3);
-        Self { count, middle }
-    }
-
-    /// The median of the values but for this one, and how many they are.
-    fn without(&self, own: f64) -> (f64, usize) {
-        if own.is_nan() {
-            return (f64::INFINITY, 0);
-        }
-        let others = self.count - 1;
-        let at = |place: usize| {
-            let shifted = if own <= self.middle[place] { place + 1 } else { place };
-            self.middle[shifted]
-        };
-        let median = match others {
-            0 => f64::INFINITY,
-            odd if odd % 2 == 1 => at(0),
-            _ => at(0) / 2.0 + at(1) / 2.0,
-        };
-        (median, others)
-    }
-}
-
-/// Index of the lower of the middle values of so many.
-fn lower(count: usize) -> usize {
-    count.saturating_sub(1) / 2
 }

@@ -8,7 +8,8 @@
 //! ```
 //!
 //! `gain` is by how much the gap shrank since the last check, where it did. The gap goes on shrinking as it did, on average;
-//! around that it walks at random, the wider the more the ranking moved of late and the noisier the losses are.
+//! around that it walks at random, the wider the more the ranking moved of late and the noisier the losses are. The way is
+//! measured from mark to mark, not from one job's evaluation to its next.
 
 use statrs::distribution::{ContinuousCDF, Normal};
 

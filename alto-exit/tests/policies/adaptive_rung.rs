@@ -344,6 +344,20 @@ proptest! {
     }
 
     #[test]
+    fn the_order_of_the_jobs_changes_no_bit_of_a_reason(
+        policy in settings(),
+        (runs, order) in runs().prop_flat_map(|runs| {
+            let order: Vec<usize> = (0..runs.len()).collect();
+            (Just(runs), Just(order).prop_shuffle())
+        }),
+    ) {
+        let permuted: Vec<Curve> = order.iter().map(|&job| runs[job].clone()).collect();
+        let cuts = played(&policy, &runs);
+        let expected: Vec<Option<Reason>> = order.iter().map(|&job| cuts[job].clone()).collect();
+        prop_assert_eq!(played(&policy, &permuted), expected);
+    }
+
+    #[test]
     fn the_leader_and_the_last_are_never_cut(policy in settings(), runs in runs()) {
         let cuts = played(&policy, &runs);
         prop_assert!(cuts.iter().any(Option::is_none));
