@@ -95,7 +95,7 @@ pub enum Reason {
         chance: f64,
         /// Bound on the chance that the best job is among those cut up to here, this check's included.
         spent: f64,
-        /// What `spent` never exceeds.
+        /// What `spent` doesn't exceed.
         risk: f64,
         /// Spearman's correlation of the ranking with that of the check before; `None` where either has only ties.
         stability: Option<f64>,

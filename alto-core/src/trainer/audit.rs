@@ -10,9 +10,13 @@ use super::report::{Ended, JobReport};
 
 /// What became of the exited jobs that were let run on.
 ///
-/// They go on once all other jobs have ended, so that they take no place, time or memory from those that compete, and are
-/// in no ranking: the run's jobs, winner and verdicts are what they are without an audit. Which exited jobs run on follows
+/// They go on once all other jobs have ended, so that they take no place and no time from those that compete, and are in
+/// no ranking: the run's jobs, winner and verdicts are what they are without an audit. Which exited jobs run on follows
 /// from [`Trainer::audit_seed`](super::Trainer::audit_seed) and their names alone.
+///
+/// Only under a memory budget there is a difference: room for the states of exited jobs is set aside from the start, where
+/// the policy has no rungs. Fewer jobs may then fit at a time, so that a policy that compares jobs without waiting may see
+/// others beside them, and a budget that is just enough without an audit may be refused with one.
 ///
 /// An exit was *wrong* if the job's lowest loss over its whole course is below the winner's; the difference is the
 /// *regret*. That adapter is not offered: an audit tells whether to trust the policy, and what it finds was paid for

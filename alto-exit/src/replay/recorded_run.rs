@@ -46,6 +46,9 @@ pub struct RecordedRun {
     pub seconds: f64,
 }
 
+/// The most samples of a run: those of millions of runs fit into a `u64` together.
+const SAMPLES_LIMIT: u64 = 1 << 40;
+
 impl RecordedRun {
     /// Checks that there is a loss for each step, and at least one evaluation, in order and none behind the last step.
     ///
@@ -63,6 +66,10 @@ impl RecordedRun {
             if is_empty {
                 return Err(RunError::Empty { what });
             }
+        }
+        // So that sums over many runs are exact.
+        if self.steps.saturating_mul(self.batch as u64) > SAMPLES_LIMIT {
+            return Err(RunError::TooManySamples { steps: self.steps, batch: self.batch });
         }
         length("train_loss", self.train_loss.len(), steps)?;
         for (what, column) in [("grad_norm", &self.grad_norm), ("lr_at", &self.lr_at)] {
@@ -184,6 +191,14 @@ fn interpolate(x: f64, n: usize, point: impl Fn(usize) -> (f64, f64)) -> f64 {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RunError {
+    /// More samples than are counted exactly.
+    #[error("the recorded run has {steps} steps of {batch} rows, but at most 2^40 samples are counted")]
+    TooManySamples {
+        /// Its steps.
+        steps: u64,
+        /// Rows in a step.
+        batch: usize,
+    },
     /// Nothing recorded.
     #[error("the recorded run has no {what}, expected at least one")]
     Empty {

@@ -115,7 +115,8 @@ impl Search for Tpe {
     fn check(&self) -> Result<(), SettingError> {
         let settings = Settings("tpe");
         settings.share("gamma", self.gamma)?;
-        settings.at_least(1, "candidates", self.candidates)
+        let candidates = (1..=1_000_000).contains(&self.candidates);
+        settings.require(candidates, "candidates", self.candidates as f64, "from 1 to 1000000")
     }
 }
 

@@ -81,4 +81,6 @@ fn tasks_of_one_name_are_told_apart_by_their_seed() {
     assert_eq!(corpus(vec![seeded(Some(3)), seeded(None)]).label(), "made by hand");
     assert_eq!(corpus(vec![]).label(), "made by hand");
     assert!(matches!(run(1, &[(2, 1.0)]).check(), Err(RunError::Beyond { .. })));
+    let many = RecordedRun { batch: usize::MAX, ..run(2, &[(2, 1.0)]) };
+    assert!(matches!(many.check(), Err(RunError::TooManySamples { steps: 2, .. })));
 }

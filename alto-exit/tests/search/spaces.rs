@@ -117,7 +117,7 @@ fn a_file_with_an_unknown_field_or_a_setting_out_of_range_is_refused() {
     let found = refused(r#"{"space": [], "seed": 0, "gamma": 0.0}"#);
     assert!(found.starts_with("tpe: gamma is 0, but must be over 0 and at most 1"), "{found}");
     let found = refused(r#"{"space": [], "seed": 0, "candidates": 0}"#);
-    assert!(found.starts_with("tpe: candidates is 0, but must be at least 1"), "{found}");
+    assert!(found.starts_with("tpe: candidates is 0, but must be from 1 to 1000000"), "{found}");
 
     let range = r#"[{"name": "x", "domain": {"uniform": {"low": 0, "high": 1}}}]"#;
     let found = serde_json::from_str::<Grid>(range).expect_err("a range").to_string();
