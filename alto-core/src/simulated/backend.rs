@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use alto_exit::replay::{RecordedRun, RunError};
 
+use super::systems::{AdapterLoad, CostError, Setup};
 use super::{consistency, cost::CostModel, stand_in};
 use crate::backend::{Backend, BackendError, Evaluation, JobState, Memory, Slot, StepReport};
-use crate::batch::Batch;
+use crate::batch::{Batch, Lane};
 use crate::job::Job;
 
 /// Replays recorded runs: step `s` of a job has the loss that the run of its name has at the same progress.
@@ -20,6 +21,7 @@ pub struct SimulatedBackend {
     runs: BTreeMap<String, RecordedRun>,
     surface: Option<Surface>,
     cost: CostModel,
+    timing: Option<Setup>,
     untrained_loss: Option<f64>,
     attached: BTreeMap<Slot, Attached>,
     next_slot: u64,
@@ -96,12 +98,41 @@ impl SimulatedBackend {
             runs,
             surface,
             cost,
+            timing: None,
             attached: BTreeMap::new(),
             next_slot: 0,
             unread: Vec::new(),
             seconds: 0.0,
             peak: cost.fixed_bytes,
         })
+    }
+
+    /// This device, with time as this system would take it instead of the cost model's; memory stays as it is.
+    ///
+    /// Each call is a pass of its lanes, and an update of those whose optimizer step ends with it. An evaluation is
+    /// half a pass: forward alone, which costs what a frozen layer's backward does. Rows of no adapter count as one
+    /// of rank 1.
+    ///
+    /// ```
+    /// use alto_core::dtype::Dtype;
+    /// use alto_core::simulated::systems::{AdapterLoad, Device, ModelShape, Setup, System};
+    /// use alto_core::simulated::{RecordedRun, SimulatedBackend};
+    ///
+    /// let (device, model) = (Device::named("H100 SXM")?, ModelShape::named("Llama-3.1-8B")?);
+    /// let setup = Setup { system: System::AdapterParallel, device, model, dtype: Dtype::Bf16, devices: 1 };
+    /// let run = r#"{"rank": 8, "alpha": 16, "lr": 1e-4, "batch": 1, "steps": 1,
+    ///     "train_loss": [2], "eval_step": [1], "val_loss": [1]}"#;
+    /// let run: RecordedRun = serde_json::from_str(run)?;
+    /// let cost = setup.cost_model(&[AdapterLoad::new(8, 1, 256)])?;
+    /// let backend = SimulatedBackend::new([("alone".to_owned(), run)], cost)?.timed_by(setup)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When the setup lacks a parameter.
+    pub fn timed_by(self, setup: Setup) -> Result<Self, CostError> {
+        setup.check()?;
+        Ok(Self { timing: Some(setup), ..self })
     }
 
     /// Virtual time that all steps and evaluations have taken so far.
@@ -137,6 +168,32 @@ impl SimulatedBackend {
             Some(slot) => Err(BackendError::UnknownSlot { slot }),
             None => Ok(()),
         }
+    }
+
+    fn step_seconds(&self, batch: &Batch) -> Result<f64, SimulationError> {
+        let Some(setup) = &self.timing else {
+            return Ok(self.cost.launch_seconds + self.cost.seconds_per_token * batch.tokens.len() as f64);
+        };
+        let loads = self.loads(batch);
+        let last = loads.iter().zip(&batch.lanes).filter(|(_, lane)| lane.last);
+        let last: Vec<AdapterLoad> = last.map(|(load, _)| *load).collect();
+        Ok(setup.pass(&loads).map_err(Box::new)?.seconds() + setup.update(&last).map_err(Box::new)?.seconds())
+    }
+
+    fn evaluation_seconds(&self, batch: &Batch) -> Result<f64, SimulationError> {
+        let Some(setup) = &self.timing else {
+            return Ok(self.cost.launch_seconds + self.cost.seconds_per_evaluated_token * batch.tokens.len() as f64);
+        };
+        Ok(setup.pass(&self.loads(batch)).map_err(Box::new)?.seconds() / 2.0)
+    }
+
+    /// What each lane brings to a pass.
+    fn loads(&self, batch: &Batch) -> Vec<AdapterLoad> {
+        let load = |(lane, tokens): (&Lane, std::ops::Range<usize>)| {
+            let rank = lane.slot.and_then(|slot| Some(self.attached.get(&slot)?.job.adapter.rank)).unwrap_or(1);
+            AdapterLoad { rank, rows: lane.rows, tokens: tokens.len() as u64, micro_batches: 1 }
+        };
+        batch.lane_tokens().map(load).collect()
     }
 
     /// The report of the step that the job in this slot now makes.
@@ -203,7 +260,7 @@ impl Backend for SimulatedBackend {
         consistency::check_divisors(batch)?;
         self.known(batch)?;
         self.hold(batch)?;
-        self.seconds += self.cost.launch_seconds + self.cost.seconds_per_token * batch.tokens.len() as f64;
+        self.seconds += self.step_seconds(batch)?;
         for lane in batch.lanes.iter().filter(|lane| lane.last) {
             if let Some(slot) = lane.slot {
                 self.advance(slot)?;
@@ -233,7 +290,7 @@ impl Backend for SimulatedBackend {
             evaluations.push(Evaluation { lane: index, metric: "loss".to_owned(), sum, count });
         }
         self.hold(batch)?;
-        self.seconds += self.cost.launch_seconds + self.cost.seconds_per_evaluated_token * batch.tokens.len() as f64;
+        self.seconds += self.evaluation_seconds(batch)?;
         Ok(evaluations)
     }
 
@@ -307,6 +364,9 @@ pub enum SimulationError {
         /// How many there are.
         runs: usize,
     },
+    /// A time that the system's setup doesn't give.
+    #[error("the system's time can't be computed")]
+    Timing(#[from] Box<CostError>),
     /// More memory asked for than there is.
     #[error("{needed} bytes are needed, but the budget is {budget}")]
     OutOfMemory {

@@ -3,6 +3,8 @@
 //! Early exit and admission decide from losses, memory and time alone. With recorded losses, and memory and time from
 //! a linear model, they are studied and tested at any scale in milliseconds, by the very trainer that runs on a device.
 //!
+//! [`systems`] has the costs of well-known ways to train on well-known devices.
+//!
 //! ```
 //! use std::time::Duration;
 //!
@@ -46,6 +48,7 @@ mod consistency;
 mod cost;
 mod read;
 mod stand_in;
+pub mod systems;
 
 pub use backend::{SimulatedBackend, SimulationError};
 pub use cost::CostModel;

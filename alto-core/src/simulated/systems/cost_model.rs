@@ -1,0 +1,38 @@
+//! What a simulated backend is charged with.
+
+use super::error::CostError;
+use super::load::AdapterLoad;
+use super::setup::Setup;
+use crate::simulated::CostModel;
+
+impl Setup {
+    /// The linear cost model that agrees with this setup on a pass and update of these adapters, and on a pass of one
+    /// token of each: between them it's off by what a roofline bends.
+    ///
+    /// Memory is that of all devices together. An evaluation is a pass without its backward, half the time: a frozen
+    /// layer's backward costs what its forward does.
+    /// [`SimulatedBackend::timed_by`](crate::simulated::SimulatedBackend::timed_by) is charged exactly instead.
+    ///
+    /// # Errors
+    /// As [`check`](Setup::check).
+    pub fn cost_model(&self, loads: &[AdapterLoad]) -> Result<CostModel, CostError> {
+        let tokens: u64 = loads.iter().map(|load| load.tokens).sum();
+        let small: Vec<AdapterLoad> = loads.iter().map(|load| AdapterLoad { rows: 1, tokens: 1, ..*load }).collect();
+        let most = self.pass(loads)?.seconds();
+        let least = self.pass(&small)?.seconds();
+        let more = tokens.saturating_sub(small.len() as u64).max(1) as f64;
+        let per_token = (most - least).max(0.0) / more;
+        let launch = (most - per_token * tokens as f64).max(0.0) + self.update(loads)?.seconds();
+        let devices = self.devices as f64;
+        let per_rank = 16.0 * self.model.adapter_parameters(1) as f64 / 7.0;
+        Ok(CostModel {
+            launch_seconds: launch,
+            seconds_per_token: per_token,
+            seconds_per_evaluated_token: per_token / 2.0,
+            fixed_bytes: (devices * self.base_bytes()).ceil() as u64,
+            bytes_per_token: self.bytes_per_token(),
+            adapter_bytes_per_rank: per_rank.ceil() as u64,
+            budget: Some((devices * self.device.memory) as u64),
+        })
+    }
+}
