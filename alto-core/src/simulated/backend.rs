@@ -115,11 +115,11 @@ impl SimulatedBackend {
     ///
     /// ```
     /// use alto_core::dtype::Dtype;
-    /// use alto_core::simulated::systems::{AdapterLoad, Device, ModelShape, Setup, System};
+    /// use alto_core::simulated::systems::{AdapterLoad, Device, ModelShape, Optimizer, Setup, System};
     /// use alto_core::simulated::{RecordedRun, SimulatedBackend};
     ///
     /// let (device, model) = (Device::named("H100 SXM")?, ModelShape::named("Llama-3.1-8B")?);
-    /// let setup = Setup { system: System::AdapterParallel, device, model, dtype: Dtype::Bf16, devices: 1 };
+    /// let setup = Setup { system: System::AdapterParallel, device, model, dtype: Dtype::Bf16, devices: 1, optimizer: Optimizer::AdamW };
     /// let run = r#"{"rank": 8, "alpha": 16, "lr": 1e-4, "batch": 1, "steps": 1,
     ///     "train_loss": [2], "eval_step": [1], "val_loss": [1]}"#;
     /// let run: RecordedRun = serde_json::from_str(run)?;

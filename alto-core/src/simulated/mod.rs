@@ -49,6 +49,7 @@ mod cost;
 mod read;
 mod stand_in;
 pub mod systems;
+pub mod workload;
 
 pub use backend::{SimulatedBackend, SimulationError};
 pub use cost::CostModel;

@@ -1,7 +1,7 @@
 //! Setups that tests share.
 
 use alto_core::dtype::Dtype;
-use alto_core::simulated::systems::{Device, Launch, ModelShape, Rates, Setup, System};
+use alto_core::simulated::systems::{Device, Launch, ModelShape, Optimizer, Rates, Setup, System};
 
 /// A model of which every number can be had by hand: 2 blocks of 4 + 4 + 4 + 4 + 6 + 6 + 6 weights.
 pub(crate) fn tiny() -> ModelShape {
@@ -37,7 +37,7 @@ pub(crate) fn endless() -> Device {
 pub(crate) fn tiny_setup(system: System, devices: usize, change: impl FnOnce(&mut Device)) -> Setup {
     let mut device = endless();
     change(&mut device);
-    Setup { system, device, model: tiny(), dtype: Dtype::F32, devices }
+    Setup { system, device, model: tiny(), dtype: Dtype::F32, devices, optimizer: Optimizer::AdamW }
 }
 
 /// A shipped device and model in bf16.
@@ -45,5 +45,5 @@ pub(crate) fn shipped(system: System, device: &str, model: &str, devices: usize)
     let device = Device::named(device).expect("a shipped device");
     let model = ModelShape::named(model).expect("a shipped model");
     let dtype = if device.flops.bf16.is_some() { Dtype::Bf16 } else { Dtype::F32 };
-    Setup { system, device, model, dtype, devices }
+    Setup { system, device, model, dtype, devices, optimizer: Optimizer::AdamW }
 }

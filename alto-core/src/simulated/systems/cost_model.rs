@@ -24,7 +24,7 @@ impl Setup {
         let per_token = (most - least).max(0.0) / more;
         let launch = (most - per_token * tokens as f64).max(0.0) + self.update(loads)?.seconds();
         let devices = self.devices as f64;
-        let per_rank = 16.0 * self.model.adapter_parameters(1) as f64 / 7.0;
+        let per_rank = self.optimizer.bytes() as f64 * self.model.adapter_parameters(1) as f64 / 7.0;
         Ok(CostModel {
             launch_seconds: launch,
             seconds_per_token: per_token,

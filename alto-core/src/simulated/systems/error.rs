@@ -86,20 +86,6 @@ pub enum CostError {
         /// The stages.
         devices: usize,
     },
-    /// A task of which not even one job fits.
-    #[error("{needed} bytes are needed on a device for rank {rank} and {tokens} tokens, but {device} has {memory}")]
-    NeverFits {
-        /// Bytes needed.
-        needed: u64,
-        /// Rank of the job.
-        rank: usize,
-        /// Tokens in one of its micro-batches.
-        tokens: u64,
-        /// The device.
-        device: String,
-        /// Bytes that it has.
-        memory: u64,
-    },
 }
 
 /// Checks that a parameter is a finite number over 0.

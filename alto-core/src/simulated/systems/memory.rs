@@ -11,7 +11,7 @@ impl Setup {
     ///
     /// - *Model*: whole on each device where adapters are spread over devices, unless that takes more than half of
     ///   one; else each has its part.
-    /// - *Adapters*: 16 bytes per number (weight, gradient and two moments in f32) on the device that trains them, or
+    /// - *Adapters*: weight, gradient and two moments ([`Optimizer::bytes`](super::Optimizer::bytes)) on the device that trains them, or
     ///   spread like the model.
     /// - *Activations*: what backward reads of each token of a micro-batch, see
     ///   [`bytes_per_token`](Self::bytes_per_token).
@@ -23,7 +23,8 @@ impl Setup {
     pub fn needed_bytes(&self, loads: &[AdapterLoad]) -> Result<u64, CostError> {
         self.check()?;
         let devices = self.devices as f64;
-        let adapter = |load: &AdapterLoad| 16.0 * self.model.adapter_parameters(load.rank) as f64;
+        let adapter =
+            |load: &AdapterLoad| self.optimizer.bytes() as f64 * self.model.adapter_parameters(load.rank) as f64;
         let activations = |load: &AdapterLoad| self.bytes_per_token() as f64 * load.tokens as f64;
         let both = |load: &AdapterLoad| adapter(load) + activations(load);
         let largest = |bytes: &dyn Fn(&AdapterLoad) -> f64| loads.iter().map(bytes).fold(0.0, f64::max);

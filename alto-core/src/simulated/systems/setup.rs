@@ -7,6 +7,7 @@ use super::device::Device;
 use super::error::{CostError, positive};
 use super::load::AdapterLoad;
 use super::model_shape::ModelShape;
+use super::optimizer::Optimizer;
 use super::{adapter_parallel, data_parallel, fused, one_after_another, per_adapter, pipeline, tensor_parallel};
 use crate::dtype::Dtype;
 
@@ -66,11 +67,11 @@ impl System {
 ///
 /// ```
 /// use alto_core::dtype::Dtype;
-/// use alto_core::simulated::systems::{AdapterLoad, Device, ModelShape, Setup, System};
+/// use alto_core::simulated::systems::{AdapterLoad, Device, ModelShape, Optimizer, Setup, System};
 ///
 /// let setup = |system| -> Result<Setup, alto_core::simulated::systems::CostError> {
 ///     let (device, model) = (Device::named("H100 SXM")?, ModelShape::named("Llama-3.2-1B")?);
-///     Ok(Setup { system, device, model, dtype: Dtype::Bf16, devices: 1 })
+///     Ok(Setup { system, device, model, dtype: Dtype::Bf16, devices: 1, optimizer: Optimizer::AdamW })
 /// };
 /// // 32 adapters of rank 16, one row of 256 tokens each.
 /// let loads = vec![AdapterLoad::new(16, 1, 256); 32];
@@ -92,6 +93,9 @@ pub struct Setup {
     pub dtype: Dtype,
     /// On how many devices.
     pub devices: usize,
+    /// How adapters are updated.
+    #[serde(default)]
+    pub optimizer: Optimizer,
 }
 
 impl Setup {

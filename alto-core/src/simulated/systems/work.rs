@@ -65,14 +65,13 @@ pub(super) fn pass(setup: &Setup, loads: &[AdapterLoad], kernels: Kernels, part:
     Ok(StepCost { working: 1, ..launched(setup, device, launches) })
 }
 
-/// The optimizer's update of these adapters in so many launches: seven numbers of f32 moved for each that is trained,
-/// since weight and moments are read and written and the gradient is read.
+/// The optimizer's update of these adapters in so many launches: only what it moves counts.
 pub(super) fn update(setup: &Setup, loads: &[AdapterLoad], launches: usize, shards: usize) -> StepCost {
     if loads.is_empty() {
         return StepCost::default();
     }
     let numbers: u64 = loads.iter().map(|load| setup.model.adapter_parameters(load.rank)).sum();
-    let device = 28.0 * numbers as f64 / shards as f64 / setup.device.memory_bandwidth;
+    let device = setup.optimizer.moved() as f64 * numbers as f64 / shards as f64 / setup.device.memory_bandwidth;
     StepCost { working: 1, ..launched(setup, device, launches as f64) }
 }
 

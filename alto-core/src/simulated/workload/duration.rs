@@ -1,0 +1,124 @@
+//! How long a task takes: its jobs' steps, one after the other, with whoever has a place.
+
+use std::cmp::Reverse;
+
+use super::error::WorkloadError;
+use super::task::{TaskJob, TuningTask};
+use crate::simulated::systems::{AdapterLoad, CostError, Setup};
+
+impl TuningTask {
+    /// Seconds that the setup takes for all jobs. Job `i` ends after the share `kept[i % kept.len()]` of its steps,
+    /// rounded up, as early exit has it; with no shares all go on to their end.
+    ///
+    /// As a trainer does: jobs of the largest batch begin, as far as memory allows; all that have a place make their
+    /// steps together; who ends gives the place to a waiting job of the same batch, then to any that fits. Rungs,
+    /// where jobs wait for each other, and evaluations are left out.
+    ///
+    /// # Errors
+    /// A share that isn't from 0 to 1, a job without samples or rows, a job that doesn't fit alone, or a setup that
+    /// lacks a parameter.
+    pub fn seconds(&self, setup: &Setup, kept: &[f64]) -> Result<f64, WorkloadError> {
+        let mut waiting = self.entries(kept)?;
+        // Largest batch first; jobs of one kind stand side by side.
+        waiting.sort_by_key(|entry| (Reverse(entry.load.rows), entry.load.rank));
+        let mut places = Places { task: self, setup, waiting, resident: Vec::new() };
+        places.fill(&[])?;
+        let mut seconds = 0.0;
+        while let Some(steps) = places.resident.iter().map(|entry| entry.steps).min() {
+            seconds += steps as f64 * setup.step(&places.loads())?.seconds();
+            places.resident.iter_mut().for_each(|entry| entry.steps -= steps);
+            let (ended, resident) = places.resident.into_iter().partition(|entry| entry.steps == 0);
+            places.resident = resident;
+            places.fill(&ended)?;
+        }
+        Ok(seconds)
+    }
+
+    fn entries(&self, kept: &[f64]) -> Result<Vec<Entry>, WorkloadError> {
+        if self.jobs.is_empty() {
+            return Err(WorkloadError::Empty { setting: "jobs" });
+        }
+        let sizes = self.jobs.iter().flat_map(|job| {
+            let TaskJob { rank, batch, samples, .. } = *job;
+            [("rank", rank as u64), ("batch", batch as u64), ("samples", samples), ("row_tokens", self.row_tokens)]
+        });
+        for (setting, value) in sizes {
+            if value == 0 {
+                return Err(WorkloadError::OutOfRange { setting, value: 0.0, expected: "at least 1" });
+            }
+        }
+        if let Some(&value) = kept.iter().find(|share| !(0.0..=1.0).contains(*share)) {
+            return Err(WorkloadError::OutOfRange { setting: "kept share", value, expected: "from 0 to 1" });
+        }
+        let entry = |(index, job): (usize, &TaskJob)| {
+            let share = if kept.is_empty() { 1.0 } else { kept[index % kept.len()] };
+            let steps = (share * job.steps() as f64).ceil() as u64;
+            Entry { load: job.load(self.row_tokens), steps }
+        };
+        Ok(self.jobs.iter().enumerate().map(entry).filter(|entry| entry.steps > 0).collect())
+    }
+}
+
+/// A job and the steps that it has left.
+#[derive(Debug, Clone, Copy)]
+struct Entry {
+    load: AdapterLoad,
+    steps: u64,
+}
+
+struct Places<'a> {
+    task: &'a TuningTask,
+    setup: &'a Setup,
+    waiting: Vec<Entry>,
+    resident: Vec<Entry>,
+}
+
+impl Places<'_> {
+    fn loads(&self) -> Vec<AdapterLoad> {
+        self.resident.iter().map(|entry| entry.load).collect()
+    }
+
+    /// Gives places to whoever fits: first for each that ended, one of its batch.
+    fn fill(&mut self, ended: &[Entry]) -> Result<(), WorkloadError> {
+        let mut loads = self.loads();
+        for gone in ended {
+            let same = self.waiting.iter().position(|entry| entry.load.rows == gone.load.rows);
+            if let Some(at) = same {
+                self.admit(at, &mut loads)?;
+            }
+        }
+        let (mut at, mut refused) = (0, None);
+        while at < self.waiting.len() {
+            let load = self.waiting[at].load;
+            if refused == Some(load) || !self.admit(at, &mut loads)? {
+                refused = Some(load);
+                at += 1;
+            }
+        }
+        if let (Some(entry), true) = (self.waiting.first(), self.resident.is_empty()) {
+            return Err(self.never_fits(&entry.load)?);
+        }
+        Ok(())
+    }
+
+    fn admit(&mut self, at: usize, loads: &mut Vec<AdapterLoad>) -> Result<bool, CostError> {
+        loads.push(self.waiting[at].load);
+        if self.setup.fits(loads)? {
+            self.resident.push(self.waiting.remove(at));
+            return Ok(true);
+        }
+        loads.pop();
+        Ok(false)
+    }
+
+    fn never_fits(&self, load: &AdapterLoad) -> Result<WorkloadError, CostError> {
+        Ok(WorkloadError::NeverFits {
+            task: self.task.name.clone(),
+            rank: load.rank,
+            batch: load.rows,
+            needed: self.setup.needed_bytes(&[*load])?,
+            device: self.setup.device.name.clone(),
+            memory: self.setup.device.memory as u64,
+        })
+    }
+}
