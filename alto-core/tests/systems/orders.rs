@@ -56,3 +56,13 @@ fn a_faster_memory_never_hurts() {
         assert!(seconds("H200 SXM") <= seconds("H100 SXM") && seconds("H100 SXM") < seconds("A100 PCIe 80 GB"));
     }
 }
+
+#[test]
+fn gathering_a_model_for_few_rows_is_slower_than_leaving_it_in_its_place() {
+    let few = vec![AdapterLoad::new(16, 1, 140); 4];
+    let seconds =
+        |system, loads: &[AdapterLoad]| shipped(system, "H100 SXM", "Llama-3.1-70B", 4).step(loads).unwrap().seconds();
+    assert!(seconds(System::TensorParallel, &few) < seconds(System::AdapterParallel, &few));
+    let many = vec![AdapterLoad::new(16, 8, 140); 32];
+    assert!(seconds(System::TensorParallel, &many) > seconds(System::AdapterParallel, &many));
+}

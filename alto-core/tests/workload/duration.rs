@@ -1,7 +1,7 @@
 //! How long tasks take.
 
 use alto_core::simulated::systems::{AdapterLoad, Device, Setup, System};
-use alto_core::simulated::workload::{DataSize, Space, TaskJob, TuningTask};
+use alto_core::simulated::workload::{Arrivals, DataSize, Generator, Space, TaskJob, TuningTask, durations};
 
 fn task(jobs: Vec<TaskJob>) -> TuningTask {
     TuningTask {
@@ -95,4 +95,19 @@ fn sizes_and_shares_that_make_no_sense_are_refused() {
     assert_eq!(refused(vec![job(1, 1, 0)], &[]), "samples is 0, expected at least 1");
     assert_eq!(refused(vec![job(1, 1, 1)], &[1.5]), "kept share is 1.5, expected from 0 to 1");
     assert_eq!(refused(vec![job(1, 1, 1)], &[f64::NAN]), "kept share is NaN, expected from 0 to 1");
+}
+
+#[test]
+fn many_tasks_take_what_each_takes_by_itself() {
+    let device = Device::named("H100 SXM").unwrap();
+    let mut tasks = Generator::paper(2, 12, Arrivals::AtOnce).tasks().unwrap();
+    tasks[5].jobs.truncate(3);
+    let kept = [vec![0.1], vec![0.2, 0.9]];
+    let found = durations(&tasks, System::AdapterParallel, &device, &kept).unwrap();
+    for (index, task) in tasks.iter().enumerate() {
+        let expected = task.seconds(&setup(task, System::AdapterParallel), &kept[index % 2]).unwrap();
+        assert_eq!(found[index], expected, "{}", task.name);
+    }
+    let all = durations(&tasks[..1], System::AdapterParallel, &device, &[]).unwrap();
+    assert_eq!(all, [tasks[0].seconds(&setup(&tasks[0], System::AdapterParallel), &[]).unwrap()]);
 }

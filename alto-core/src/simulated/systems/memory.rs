@@ -11,8 +11,8 @@ impl Setup {
     ///
     /// - *Model*: whole on each device where adapters are spread over devices, unless that takes more than half of
     ///   one; else each has its part.
-    /// - *Adapters*: weight, gradient and two moments ([`Optimizer::bytes`](super::Optimizer::bytes)) on the device that trains them, or
-    ///   spread like the model.
+    /// - *Adapters*: weight, gradient and two moments ([`Optimizer::bytes`](super::Optimizer::bytes)) on the device
+    ///   that trains them, or spread like the model.
     /// - *Activations*: what backward reads of each token of a micro-batch, see
     ///   [`bytes_per_token`](Self::bytes_per_token).
     ///

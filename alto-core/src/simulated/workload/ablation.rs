@@ -17,12 +17,14 @@ pub struct Ablation {
     pub rows: Vec<AblationRow>,
 }
 
-/// A task and how long it takes by itself, in seconds.
+/// A task and how long it takes when nothing else runs, in seconds.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AblationTask {
     /// What it is.
     pub task: TuningTask,
-    /// One adapter after another; on several devices with FSDP.
+    /// What trains one adapter after another.
+    pub alone_by: System,
+    /// One adapter after another.
     pub alone: f64,
     /// The same with early exit.
     pub alone_with_exits: f64,
@@ -78,21 +80,23 @@ impl Ablation {
         (0..11).map(task).collect()
     }
 
-    /// Times the tasks on these devices and plans them. Early exit leaves task `i` what `kept[i % kept.len()]` says
-    /// of its jobs.
+    /// Times the tasks on these devices and plans them. Early exit leaves task `i` what `kept[i % kept.len()]` says of
+    /// its jobs. Without batching, a task of several devices trains by the fastest of these systems: the paper sets
+    /// adapter parallelism against [`DataParallel`](System::DataParallel).
     ///
     /// # Errors
-    /// No shares, a task that doesn't fit, or one that needs more devices than there are.
+    /// No shares or systems, a task that doesn't fit, or one that needs more devices than there are.
     pub fn new(
         tasks: Vec<TuningTask>,
         device: &Device,
         devices: u32,
         kept: &[Vec<f64>],
+        systems: &[System],
     ) -> Result<Ablation, WorkloadError> {
         if kept.is_empty() {
             return Err(WorkloadError::Empty { setting: "kept shares" });
         }
-        let timed = |(index, task): (usize, TuningTask)| timed(task, device, &kept[index % kept.len()]);
+        let timed = |(index, task): (usize, TuningTask)| timed(task, device, &kept[index % kept.len()], systems);
         let tasks = tasks.into_iter().enumerate().map(timed).collect::<Result<Vec<_>, _>>()?;
         let cluster = Cluster::single(&device.name, devices);
         let baseline = makespan(&tasks, &cluster, true, false, false)?;
@@ -112,17 +116,30 @@ impl Ablation {
     }
 }
 
-fn timed(task: TuningTask, device: &Device, kept: &[f64]) -> Result<AblationTask, WorkloadError> {
-    let one_by_one = if task.devices > 1 { System::DataParallel } else { System::OneAfterAnother };
-    let alone = task.setup(one_by_one, device)?;
+fn timed(task: TuningTask, device: &Device, kept: &[f64], systems: &[System]) -> Result<AblationTask, WorkloadError> {
+    let (alone_by, alone) = fastest(&task, device, systems)?;
     let batched = task.setup(System::AdapterParallel, device)?;
     Ok(AblationTask {
-        alone: task.seconds(&alone, &[])?,
-        alone_with_exits: task.seconds(&alone, kept)?,
+        alone_by,
+        alone,
+        alone_with_exits: task.seconds(&task.setup(alone_by, device)?, kept)?,
         batched: task.seconds(&batched, &[])?,
         batched_with_exits: task.seconds(&batched, kept)?,
         task,
     })
+}
+
+fn fastest(task: &TuningTask, device: &Device, systems: &[System]) -> Result<(System, f64), WorkloadError> {
+    let on_one = [System::OneAfterAnother];
+    let systems = if task.devices == 1 { &on_one } else { systems };
+    let mut fastest = None;
+    for &system in systems {
+        let seconds = task.seconds(&task.setup(system, device)?, &[])?;
+        if fastest.is_none_or(|(_, least)| seconds < least) {
+            fastest = Some((system, seconds));
+        }
+    }
+    fastest.ok_or(WorkloadError::Empty { setting: "systems without batching" })
 }
 
 fn makespan(

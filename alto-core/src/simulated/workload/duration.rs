@@ -1,10 +1,54 @@
 //! How long a task takes: its jobs' steps, one after the other, with whoever has a place.
 
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
 
 use super::error::WorkloadError;
 use super::task::{TaskJob, TuningTask};
-use crate::simulated::systems::{AdapterLoad, CostError, Setup};
+use crate::simulated::systems::{AdapterLoad, CostError, Device, Setup, System};
+
+/// [`TuningTask::seconds`] of many tasks of one system and device, in their order; like tasks are computed once.
+///
+/// Early exit leaves task `i` what `kept[i % kept.len()]` says of its jobs; with no shares all go on to their end.
+///
+/// ```
+/// use alto_core::simulated::systems::{Device, System};
+/// use alto_core::simulated::workload::{Arrivals, Generator, durations};
+///
+/// let tasks = Generator::paper(7, 1000, Arrivals::AtOnce).tasks()?;
+/// let seconds = durations(&tasks, System::AdapterParallel, &Device::named("H100 SXM")?, &[vec![0.2, 1.0]])?;
+/// assert_eq!(seconds.len(), 1000);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+/// As [`TuningTask::seconds`] and [`TuningTask::setup`].
+pub fn durations(
+    tasks: &[TuningTask],
+    system: System,
+    device: &Device,
+    kept: &[Vec<f64>],
+) -> Result<Vec<f64>, WorkloadError> {
+    // By what can be ordered; jobs, which have learning rates, are compared.
+    let mut known: BTreeMap<_, Vec<(&[TaskJob], f64)>> = BTreeMap::new();
+    let mut seconds = Vec::with_capacity(tasks.len());
+    for (index, task) in tasks.iter().enumerate() {
+        let which = index % kept.len().max(1);
+        let alike = known.entry((&task.model, task.devices, task.row_tokens, which)).or_default();
+        let found = alike.iter().find(|(jobs, _)| *jobs == task.jobs).map(|(_, seconds)| *seconds);
+        let found = match found {
+            Some(found) => found,
+            None => {
+                let shares = kept.get(which).map_or(&[][..], Vec::as_slice);
+                let computed = task.seconds(&task.setup(system, device)?, shares)?;
+                alike.push((&task.jobs, computed));
+                computed
+            }
+        };
+        seconds.push(found);
+    }
+    Ok(seconds)
+}
 
 impl TuningTask {
     /// Seconds that the setup takes for all jobs. Job `i` ends after the share `kept[i % kept.len()]` of its steps,

@@ -28,6 +28,7 @@ mod trace;
 
 pub use ablation::{Ablation, AblationRow, AblationTask};
 pub use arrivals::Arrivals;
+pub use duration::durations;
 pub use error::{TraceError, WorkloadError};
 pub use exits::kept_shares;
 pub use generator::{DataSize, Generator, ModelShare};
