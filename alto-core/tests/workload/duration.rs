@@ -1,6 +1,6 @@
 //! How long tasks take.
 
-use alto_core::simulated::systems::{AdapterLoad, Device, Setup, System};
+use alto_core::simulated::systems::{AdapterLoad, Device, Launch, Setup, System};
 use alto_core::simulated::workload::{Arrivals, DataSize, Generator, Space, TaskJob, TuningTask, durations};
 
 fn task(jobs: Vec<TaskJob>) -> TuningTask {
@@ -65,6 +65,23 @@ fn who_does_not_fit_waits_for_a_place() {
     setup.device.memory = setup.needed_bytes(&[wide]).unwrap() as f64 - 1.0;
     let error = task.seconds(&setup, &[]).unwrap_err().to_string();
     assert!(error.starts_with("task small: rank 16 and batch 8 need "), "{error}");
+}
+
+#[test]
+fn a_place_goes_to_a_job_of_the_same_batch_before_a_larger_one() {
+    let jobs = [(16, 8), (112, 4), (16, 2), (16, 2), (1, 1)];
+    let task = task(jobs.map(|(rank, batch)| job(rank, batch, 10 * batch as u64)).into());
+    let [first, large, small, next, single] = jobs.map(|(rank, batch)| AdapterLoad::new(rank, batch, 100));
+    let mut setup = setup(&task, System::AdapterParallel);
+    setup.device.memory = setup.needed_bytes(&[first, small]).unwrap() as f64;
+    // So that it matters who steps together: few tokens wait for the weights, more for the operations.
+    setup.device.launch = Launch { send_seconds: 1e-12, setup_seconds: 1e-12 };
+    assert!(setup.fits(&[large, single]).unwrap() && !setup.fits(&[large, next]).unwrap());
+    // When the first and the small one end, the next of batch 2 begins, not the large one.
+    let expected = step(&setup, &[first, small]) + step(&setup, &[next, single]) + step(&setup, &[large]);
+    let otherwise = step(&setup, &[first, small]) + step(&setup, &[large, single]) + step(&setup, &[next]);
+    assert!((expected - otherwise).abs() > 1e-3 * expected);
+    close(task.seconds(&setup, &[]).unwrap(), 10.0 * expected);
 }
 
 #[test]
