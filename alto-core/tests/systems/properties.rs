@@ -5,6 +5,9 @@ use proptest::prelude::*;
 
 use crate::setup::shipped;
 
+/// What computes behind a gathering that takes longer is subtracted and added again.
+const ROUNDING: f64 = 1.0 + 1e-12;
+
 fn loads() -> impl Strategy<Value = Vec<AdapterLoad>> {
     let load = (1_usize..=128, 1_usize..=8, 1_u64..=2048, 1_usize..=3).prop_map(|(rank, rows, row, micro_batches)| {
         AdapterLoad { micro_batches, ..AdapterLoad::new(rank, rows, row) }
@@ -19,7 +22,7 @@ proptest! {
         for system in System::ALL {
             let setup = shipped(system, "H100 SXM", "Llama-3.1-8B", devices);
             let (short, long) = (setup.step(&loads).unwrap().seconds(), setup.step(&longer).unwrap().seconds());
-            prop_assert!(long >= short && short > 0.0, "{system:?}: {short} s, then {long} s");
+            prop_assert!(short > 0.0 && short <= long * ROUNDING, "{system:?}: {short} s, then {long} s");
         }
     }
 
@@ -30,7 +33,7 @@ proptest! {
         for system in System::ALL {
             let setup = shipped(system, "A100 PCIe 40 GB", "Llama-3.2-1B", 1);
             let (short, long) = (setup.step(&loads).unwrap().seconds(), setup.step(&longer).unwrap().seconds());
-            prop_assert!(long >= short, "{system:?}: {short} s, then {long} s");
+            prop_assert!(short <= long * ROUNDING, "{system:?}: {short} s, then {long} s");
         }
     }
 
@@ -38,7 +41,7 @@ proptest! {
     fn more_devices_are_never_slower_in_adapter_parallelism(loads in loads(), devices in 1_usize..8) {
         let on = |devices| shipped(System::AdapterParallel, "H100 SXM", "Llama-3.1-8B", devices);
         let (few, more) = (on(devices).pass(&loads).unwrap(), on(devices + 1).pass(&loads).unwrap());
-        prop_assert!(more.seconds() <= few.seconds());
+        prop_assert!(more.seconds() <= few.seconds() * ROUNDING);
     }
 
     #[test]
