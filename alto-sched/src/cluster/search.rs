@@ -6,6 +6,7 @@ mod exact;
 mod local;
 mod makespan;
 mod memory;
+mod ruin;
 mod score;
 mod tail;
 mod waste;

@@ -3,21 +3,23 @@
 //! Two decoders make a schedule of an order: the greedy one never leaves a device idle that a task could use, the serial
 //! one never lets a task delay one before it. Each reaches good schedules that the other can't. A schedule that isn't
 //! worse than the present one replaces it, and its order becomes that of its starts; decoding stops as soon as it is
-//! known to be worse. Where tasks have a choice of modes, cycles of annealing follow (threshold accepting, Dueck and Scheuer
-//! 1990): between two good choices of modes lie worse ones.
+//! known to be worse. Where tasks have a choice of modes, most steps take a few tasks out and place them anew, and cycles of
+//! annealing follow (threshold accepting, Dueck and Scheuer 1990): between two good choices of modes lie worse ones.
 
+use super::ruin::Ruin;
 use super::score::{Score, Second};
 use super::tail;
+use crate::cluster::bounds::Bounds;
 use crate::cluster::bounds::measure::Measure;
 use crate::cluster::greedy::Greedy;
 use crate::cluster::order::Order;
 use crate::cluster::problem::{Problem, Time};
 use crate::cluster::random::Random;
 use crate::cluster::schedule::Slot;
-use crate::cluster::serial::Serial;
+use crate::cluster::serial::{Choose, Serial};
 
 /// This share of the makespan is how much worse a schedule may be at the beginning of a cycle of annealing.
-const HOTTEST: f64 = 0.025;
+const HOTTEST: f64 = 0.05;
 
 /// The search, from which the best so far can be taken at any time.
 pub(super) struct Local<'a> {
@@ -42,6 +44,7 @@ pub(super) struct Local<'a> {
     reversible: bool,
     /// About how many tasks an exact search places anew.
     tail: usize,
+    ruin: Ruin,
 }
 
 #[derive(Debug, Clone)]
@@ -58,11 +61,14 @@ pub(super) enum Decoder {
     Pinned,
     /// By the modes that end earliest.
     Free,
+    /// By the modes that the slots have, but for the tasks taken out.
+    Ruined,
 }
 
 impl<'a> Local<'a> {
     /// Starts from slots that are a schedule.
-    pub(super) fn new(problem: &'a Problem, slots: Vec<Slot>, second: Second, bound: Time, seed: u64) -> Local<'a> {
+    pub(super) fn new(problem: &'a Problem, slots: Vec<Slot>, second: Second, bounds: &Bounds, seed: u64) -> Local<'a> {
+        let bound = bounds.makespan;
         let score = Score::of(problem, &slots, second, bound);
         let mut order: Order = (0..slots.len()).collect();
         order.sort_by_key(|&item| slots[item].start);
@@ -83,6 +89,7 @@ impl<'a> Local<'a> {
             devices: (0..problem.nodes.len()).map(|node| f64::from(problem.capacity_of(node))).sum(),
             reversible: !problem.has_releases() && !problem.is_busy(),
             tail: 24,
+            ruin: Ruin::new(problem, bounds.measures.first().map(|measure| &measure.1)),
             flexible: (0..problem.items.len()).filter(|&item| problem.modes_of(item).len() > 1).collect(),
         }
     }
@@ -110,19 +117,8 @@ impl<'a> Local<'a> {
             return;
         }
         self.next.order.clone_from(&self.now.order);
-        for (next, now) in self.next.slots.iter_mut().zip(&self.now.slots) {
-            next.mode = now.mode;
-        }
-        let strength = 1 + self.random.below(3);
-        for _ in 0..strength {
-            self.change();
-        }
-        let decoder = match self.random.below(4) {
-            0 | 1 => Decoder::Greedy,
-            2 => Decoder::Pinned,
-            _ if self.flexible.is_empty() => Decoder::Pinned,
-            _ => Decoder::Free,
-        };
+        self.next.slots.copy_from_slice(&self.now.slots);
+        let decoder = self.next_move();
         self.idle += 1;
         if self.is_annealing() {
             self.anneal(decoder, go_on);
@@ -133,11 +129,35 @@ impl<'a> Local<'a> {
             self.accept_if_better();
         }
         if self.idle > 200 + 20 * self.problem.items.len() as u64 {
-            match self.flexible.is_empty() || self.second != Second::Nothing {
-                true => self.kick(go_on),
-                false => self.reheat(),
+            match self.is_ruining() {
+                true => self.reheat(go_on),
+                false => self.kick(go_on),
             }
         }
+    }
+
+    /// Changes the next order and modes a little.
+    fn next_move(&mut self) -> Decoder {
+        if self.is_ruining() && self.random.below(10) > 0 {
+            let between = (self.bound, self.best.score.makespan);
+            self.ruin.take_out(self.problem, &mut self.next.order, between, &mut self.random);
+            return Decoder::Ruined;
+        }
+        let strength = 1 + self.random.below(3);
+        for _ in 0..strength {
+            self.change();
+        }
+        match self.random.below(4) {
+            0 | 1 => Decoder::Greedy,
+            2 => Decoder::Pinned,
+            _ if self.flexible.is_empty() => Decoder::Pinned,
+            _ => Decoder::Free,
+        }
+    }
+
+    /// Whether steps take tasks out, and cycles of annealing follow.
+    pub(super) fn is_ruining(&self) -> bool {
+        !self.flexible.is_empty() && self.second == Second::Nothing
     }
 
     fn is_annealing(&self) -> bool {
@@ -169,13 +189,23 @@ impl<'a> Local<'a> {
         score.makespan as f64 + score.second / self.devices
     }
 
-    /// Begins another cycle of annealing, twice as long as the last, from the best or the present schedule.
-    fn reheat(&mut self) {
+    /// Begins another cycle of annealing, longer than the last: from the best schedule, the present one or a new one.
+    fn reheat(&mut self, go_on: &dyn Fn() -> bool) {
         self.idle = 0;
         self.age = 0;
-        self.cycle = (2 * self.cycle).max(100 * self.problem.items.len() as u64);
-        if self.random.below(2) == 0 {
-            self.now.clone_from(&self.best);
+        self.cycle = (3 * self.cycle / 2).max(100 * self.problem.items.len() as u64);
+        match self.random.below(3) {
+            0 => {}
+            1 => self.now.clone_from(&self.best),
+            _ => {
+                let between = (self.bound, self.best.score.makespan);
+                self.next.order.clone_from(&self.now.order);
+                self.ruin.take_all_out(self.problem, &mut self.next.order, between, &mut self.random);
+                if self.decode(Decoder::Ruined, Time::MAX, go_on) {
+                    self.now.score = Score::WORST;
+                    self.accept_if_better();
+                }
+            }
         }
     }
 
@@ -225,11 +255,13 @@ impl<'a> Local<'a> {
 
     fn decode(&mut self, decoder: Decoder, cutoff: Time, go_on: &dyn Fn() -> bool) -> bool {
         let Solution { order, slots, .. } = &mut self.next;
-        match decoder {
-            Decoder::Greedy => self.greedy.run(self.problem, order, slots, cutoff),
-            Decoder::Pinned => self.serial.run(self.problem, order, slots, true, cutoff, go_on),
-            Decoder::Free => self.serial.run(self.problem, order, slots, false, cutoff, go_on),
-        }
+        let choose = match decoder {
+            Decoder::Greedy => return self.greedy.run(self.problem, order, slots, cutoff),
+            Decoder::Pinned => Choose::Pinned,
+            Decoder::Free => Choose::Earliest,
+            Decoder::Ruined => Choose::Again(&self.ruin.again),
+        };
+        self.serial.run(self.problem, order, slots, choose, cutoff, go_on)
     }
 
     fn accept_if_better(&mut self) {

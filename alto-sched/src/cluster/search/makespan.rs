@@ -180,7 +180,7 @@ impl<'a> Run<'a> {
         slots: Vec<Slot>,
         go_on: &dyn Fn() -> bool,
     ) -> Run<'a> {
-        let mut local = Local::new(problem, slots, settings.second, bounds.makespan, settings.seed);
+        let mut local = Local::new(problem, slots, settings.second, &bounds, settings.seed);
         if problem.items.len() <= HUGE {
             let orders = [order::longest, order::shortest, order::widest, order::largest, order::heaviest];
             for order in orders.map(|order| order(problem)) {
@@ -231,12 +231,17 @@ impl<'a> Run<'a> {
     }
 
     fn search_tails(&mut self, turn: u64, go_on: &dyn Fn() -> bool) {
-        let limit = turn.min(self.left) * DECISIONS;
+        let limit = (turn / self.choices()).min(self.left) * DECISIONS;
         let mut decisions = 0;
         while decisions < limit && !self.is_least() && go_on() {
             self.local.search_tail(&self.bounds.measures, &mut decisions);
         }
         self.left = self.left.saturating_sub(decisions / DECISIONS);
+    }
+
+    /// By how much the turns of branch and bound are shorter: where tasks have a choice, local search gains more.
+    fn choices(&self) -> u64 {
+        if self.local.is_ruining() { 4 } else { 1 }
     }
 
     /// Targets just under the best makespan, to prove it, and in the next round from the bound up: between what is known
@@ -247,8 +252,8 @@ impl<'a> Run<'a> {
         }
         // Few tasks are often settled here alone, unless they have many ways to run.
         let is_small = self.problem.items.len() <= FEW && self.problem.modes.len() <= 2 * FEW;
-        let share = if is_small { 8 } else { 1 };
-        let limit = (share * turn).min(self.left) * DECISIONS;
+        let turn = if is_small { 8 * turn } else { turn / self.choices() };
+        let limit = turn.min(self.left) * DECISIONS;
         let mut decisions = 0;
         let mut hard = self.local.best.score.makespan.saturating_sub(1);
         let mut target = if round.is_multiple_of(2) { hard } else { self.bounds.makespan };
