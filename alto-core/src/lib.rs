@@ -6,6 +6,7 @@
 //!   job's best validation loss.
 //! - [`BurnBackend`](burn::BurnBackend) is a Llama model from a Hugging Face directory, on Burn. Whatever else can make an
 //!   optimizer step can be a backend too; [`SimulatedBackend`](simulated::SimulatedBackend) replays recorded curves.
+//! - A [`Fleet`](fleet::Fleet) runs many such tasks on a cluster, each where and when the last of them ends the earliest.
 //! - [`peft`] writes an adapter as PEFT and vLLM load it.
 //!
 //! Each job gets the losses and the adapter that it gets alone, whoever joins or leaves; [`testing`] checks that, and that
@@ -69,6 +70,7 @@ pub mod batch;
 pub mod burn;
 pub mod data;
 pub mod dtype;
+pub mod fleet;
 pub mod job;
 pub mod matrix;
 pub mod model;
@@ -78,6 +80,7 @@ pub mod simulated;
 pub mod tensor_file;
 pub mod testing;
 pub mod trainer;
+mod version;
 
 #[doc(inline)]
 pub use alto_exit as exit;

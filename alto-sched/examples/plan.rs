@@ -97,7 +97,7 @@ fn run(args: &Args, name: &str, value: &Value) -> Result<Plan, Box<dyn Error>> {
     );
     plan.refused.iter().for_each(|refused| eprintln!("{name}: task {} {}", refused.task, refused.reason));
     if args.gantt {
-        draw(&plan, &snapshot);
+        eprint!("{}", plan.gantt(&snapshot));
     }
     check?;
     Ok(plan)
@@ -130,21 +130,4 @@ fn seconds(text: &str) -> Result<Duration, String> {
 fn chain(error: &dyn Error) -> String {
     let causes = std::iter::successors(error.source(), |&cause| cause.source());
     causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
-}
-
-/// A row for each device, 100 columns from now to the end; each task is a letter.
-fn draw(plan: &Plan, snapshot: &Snapshot) {
-    let column = plan.makespan / 100.0;
-    for node in &snapshot.cluster.nodes {
-        for device in &node.devices {
-            let mut row = ['.'; 100];
-            for (task, placement) in plan.placements.iter().enumerate() {
-                let Some(placement) = placement.as_ref().filter(|p| p.devices.contains(device)) else { continue };
-                let at = |time: f64| (((time - snapshot.now) / column).round() as usize).min(row.len());
-                let (from, to) = (at(placement.start), at(placement.end));
-                row[from..to].fill(char::from(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"[task % 52]));
-            }
-            eprintln!("{:>8} {device:>4} {}", node.kind, row.iter().collect::<String>());
-        }
-    }
 }

@@ -8,6 +8,7 @@ mod bounds;
 mod check;
 mod error;
 mod faults;
+mod gantt;
 mod greedy;
 mod instance;
 mod late;
@@ -28,6 +29,7 @@ mod time;
 
 pub use check::{CheckError, Holder};
 pub use error::{PlanError, PlanFileError, RunningFault, TaskFault};
+pub use gantt::Gantt;
 pub use instance::{Instance, InstanceError, InstanceOption, InstanceTask};
 pub use list::{Backfill, FirstComeFirstServed, LongestFirst, ShortestFirst};
 pub use plan::{PLAN_VERSION, Placement, Plan, Refused};

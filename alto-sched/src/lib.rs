@@ -74,9 +74,9 @@ mod cluster;
 mod device;
 
 pub use cluster::{
-    Backfill, CheckError, Choice, Cluster, FirstComeFirstServed, Holder, Instance, InstanceError, InstanceOption,
-    InstanceTask, LongestFirst, Makespan, Node, PLAN_VERSION, Placement, Plan, PlanError, PlanFileError, Refused,
-    Running, RunningFault, Scheduler, Second, ShortestFirst, Snapshot, Task, TaskFault,
+    Backfill, CheckError, Choice, Cluster, FirstComeFirstServed, Gantt, Holder, Instance, InstanceError,
+    InstanceOption, InstanceTask, LongestFirst, Makespan, Node, PLAN_VERSION, Placement, Plan, PlanError,
+    PlanFileError, Refused, Running, RunningFault, Scheduler, Second, ShortestFirst, Snapshot, Task, TaskFault,
 };
 pub use device::{
     AdmissionError, Coefficients, FitError, Load, MEMORY_MODEL_VERSION, MemoryModel, MemorySample, ModelError, Need,

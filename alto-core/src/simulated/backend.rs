@@ -7,7 +7,7 @@ use std::time::Duration;
 use alto_exit::replay::{RecordedRun, RunError};
 
 use super::systems::{AdapterLoad, CostError, Setup};
-use super::{consistency, cost::CostModel, stand_in};
+use super::{clock::Clock, consistency, cost::CostModel, stand_in};
 use crate::backend::{Backend, BackendError, Evaluation, JobState, Memory, Slot, StepReport};
 use crate::batch::{Batch, Lane};
 use crate::job::Job;
@@ -26,7 +26,7 @@ pub struct SimulatedBackend {
     attached: BTreeMap<Slot, Attached>,
     next_slot: u64,
     unread: Vec<StepReport>,
-    seconds: f64,
+    clock: Clock,
     peak: u64,
 }
 
@@ -102,7 +102,7 @@ impl SimulatedBackend {
             attached: BTreeMap::new(),
             next_slot: 0,
             unread: Vec::new(),
-            seconds: 0.0,
+            clock: Clock::default(),
             peak: cost.fixed_bytes,
         })
     }
@@ -137,7 +137,12 @@ impl SimulatedBackend {
 
     /// Virtual time that all steps and evaluations have taken so far.
     pub fn elapsed(&self) -> Duration {
-        Duration::try_from_secs_f64(self.seconds).unwrap_or(Duration::MAX)
+        Duration::try_from_secs_f64(self.clock.seconds()).unwrap_or(Duration::MAX)
+    }
+
+    /// The clock that tells this time, also to those who don't have the backend while a trainer has it.
+    pub fn clock(&self) -> Clock {
+        self.clock.clone()
     }
 
     fn run(&self, job: &Job) -> Result<&RecordedRun, SimulationError> {
@@ -260,7 +265,7 @@ impl Backend for SimulatedBackend {
         consistency::check_divisors(batch)?;
         self.known(batch)?;
         self.hold(batch)?;
-        self.seconds += self.step_seconds(batch)?;
+        self.clock.advance(self.step_seconds(batch)?);
         for lane in batch.lanes.iter().filter(|lane| lane.last) {
             if let Some(slot) = lane.slot {
                 self.advance(slot)?;
@@ -290,7 +295,7 @@ impl Backend for SimulatedBackend {
             evaluations.push(Evaluation { lane: index, metric: "loss".to_owned(), sum, count });
         }
         self.hold(batch)?;
-        self.seconds += self.evaluation_seconds(batch)?;
+        self.clock.advance(self.evaluation_seconds(batch)?);
         Ok(evaluations)
     }
 

@@ -44,6 +44,7 @@
 //! ```
 
 mod backend;
+mod clock;
 mod consistency;
 mod cost;
 mod read;
@@ -52,6 +53,7 @@ pub mod systems;
 pub mod workload;
 
 pub use backend::{SimulatedBackend, SimulationError};
+pub use clock::Clock;
 pub use cost::CostModel;
 pub use read::{ReadError, read_corpus, read_run};
 

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::memory::MemoryProfile;
 use super::proposals::Refused;
 use super::report::Ended;
-use super::version;
+use crate::version;
 
 /// The version of an [`Event`] in a file.
 pub const EVENT_VERSION: u32 = 1;

@@ -91,7 +91,6 @@ mod rungs;
 mod sweep;
 mod table;
 mod train;
-mod version;
 
 pub use audit::{AuditRate, AuditReport, AuditedJob};
 pub use candidate::Candidate;

@@ -6,12 +6,13 @@ use alto_exit::search::Point;
 use alto_exit::{Curve, End, EvaluationPoint, Reason};
 use serde::{Deserialize, Serialize};
 
+use super::Trainer;
 use super::audit::AuditReport;
 use super::memory::MemoryProfile;
 use super::proposals::Refused;
-use super::{Trainer, version};
 use crate::adapter::Adapter;
 use crate::job::Job;
+use crate::version;
 
 /// The version of a [`Report`] in a file.
 pub const REPORT_VERSION: u32 = 1;

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::error::TaskFault;
+use super::faults;
 use super::plan::Placement;
 
 /// The devices that tasks are placed on.
@@ -97,6 +99,14 @@ impl Task {
     pub fn rigid(name: &str, width: u32, duration: f64) -> Task {
         let options = vec![Choice { kind: None, width, duration, memory: 0 }];
         Task { name: name.to_owned(), release: 0.0, weight: 1.0, options }
+    }
+
+    /// Checks that a plan has a place for this task when nothing else runs.
+    ///
+    /// # Errors
+    /// What is wrong with it, or that no node has what one of its options takes.
+    pub fn check(&self, cluster: &Cluster) -> Result<(), TaskFault> {
+        faults::of_task(self, cluster).map_or(Ok(()), Err)
     }
 }
 

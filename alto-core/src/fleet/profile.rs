@@ -1,0 +1,168 @@
+//! How fast a backend trains and how much memory that takes, from a few steps.
+
+use alto_sched::{Load, MemoryModel, MemorySample};
+use serde::{Deserialize, Serialize};
+
+use crate::backend::{Backend, BackendError, Slot};
+use crate::batch::{Batch, Example, Lane, Objective};
+use crate::data::Dataset;
+use crate::job::Job;
+use crate::trainer::Trainer;
+
+/// Times that each batch is run; the first doesn't count, as it sets things up.
+const REPEATS: u64 = 3;
+
+/// What a backend takes for a step and an evaluation, from a short measurement.
+///
+/// Time is linear in the tokens of a batch: a call takes what it always takes, and so much for each token.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Profile {
+    /// Time of a training step.
+    pub step: Line,
+    /// Time of an evaluation.
+    pub evaluation: Line,
+    /// Memory of a step, if what the backend reports makes a model; for [`Admission::Known`](crate::trainer::Admission).
+    pub memory: Option<MemoryModel>,
+    /// How long measuring took.
+    pub seconds: f64,
+}
+
+/// Seconds as a linear function of tokens.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Line {
+    /// Seconds of a call, whatever its batch.
+    pub call: f64,
+    /// Seconds of a token.
+    pub token: f64,
+}
+
+impl Profile {
+    /// Times a few steps and evaluations of batches of 1, 2, 4, ... lanes of this job, up to `lanes`, and leaves the
+    /// backend as it was.
+    ///
+    /// `clock` tells seconds: those since some [`Instant`](std::time::Instant), or of a simulated backend's
+    /// [`Clock`](crate::simulated::Clock).
+    ///
+    /// # Errors
+    /// The backend can't train the job, or failed.
+    pub fn measure(
+        backend: &mut dyn Backend,
+        train: &Dataset,
+        job: &Job,
+        lanes: usize,
+        clock: &dyn Fn() -> f64,
+    ) -> Result<Self, BackendError> {
+        let began = clock();
+        let counts = std::iter::successors(Some(1), |&count| (count < lanes).then(|| lanes.min(2 * count)));
+        let mut slots = vec![];
+        let mut measured = Measured::default();
+        let outcome = counts.into_iter().try_for_each(|count| {
+            while slots.len() < count {
+                slots.push(backend.attach(job, None)?);
+            }
+            measured.add(backend, train, job, &slots, clock)
+        });
+        for slot in slots {
+            backend.detach(slot)?;
+        }
+        outcome?;
+        Ok(Self {
+            step: Line::fit(&measured.steps),
+            evaluation: Line::fit(&measured.evaluations),
+            memory: MemoryModel::fit(&measured.memory, false).ok(),
+            seconds: clock() - began,
+        })
+    }
+
+    /// Seconds that a trainer takes for these jobs when none of them exits, with so many at a time as it has
+    /// [`slots`](Trainer::slots).
+    pub fn duration(&self, trainer: &Trainer, jobs: &[Job], train: &Dataset, validation: &Dataset) -> f64 {
+        let tokens = |data: &Dataset| data.examples().iter().map(|row| row.tokens.len()).sum::<usize>() as f64;
+        let row = tokens(train) / train.examples().len() as f64;
+        let slots = trainer.slots.unwrap_or(jobs.len()).clamp(1, jobs.len().max(1)) as f64;
+        let calls = |job: &Job| (job.steps * job.accumulation as u64) as f64;
+        let longest = jobs.iter().map(calls).fold(0.0, f64::max);
+        let calls = (jobs.iter().map(calls).sum::<f64>() / slots).max(longest);
+        let rows: u64 = jobs.iter().map(|job| job.samples(job.steps)).sum();
+        let evaluations = |job: &Job| 1.0 + (1.0 / trainer.interval).ceil().min(job.steps as f64);
+        let evaluations: f64 = jobs.iter().map(evaluations).sum();
+        // Jobs are evaluated together, as many as have all their rows in one call.
+        let (rows_each, most) = (validation.examples().len() as f64, trainer.evaluation_rows as f64);
+        let together = (most / rows_each).floor().max(1.0);
+        let blocks = (slots / together).ceil() / slots * (rows_each / most).ceil();
+        self.step.call * calls
+            + self.step.token * rows as f64 * row
+            + evaluations * (self.evaluation.call * blocks + self.evaluation.token * tokens(validation))
+    }
+}
+
+/// Tokens and seconds of each batch, and the most memory that it took.
+#[derive(Default)]
+struct Measured {
+    steps: Vec<(f64, f64)>,
+    evaluations: Vec<(f64, f64)>,
+    memory: Vec<MemorySample>,
+}
+
+impl Measured {
+    /// Measures a micro-batch of the job in each of these slots.
+    fn add(
+        &mut self,
+        backend: &mut dyn Backend,
+        train: &Dataset,
+        job: &Job,
+        slots: &[Slot],
+        clock: &dyn Fn() -> f64,
+    ) -> Result<(), BackendError> {
+        let timed = |work: &mut dyn FnMut() -> Result<(), BackendError>| {
+            work()?;
+            let began = clock();
+            (0..REPEATS).try_for_each(|_| work())?;
+            Ok::<f64, BackendError>((clock() - began) / REPEATS as f64)
+        };
+        let batch = batch(train, job, slots);
+        let tokens = batch.tokens.len();
+        backend.memory();
+        let seconds = timed(&mut || backend.step(&batch).and_then(|()| backend.read()).map(drop))?;
+        self.steps.push((tokens as f64, seconds));
+        let adapter_bytes = backend.adapter_bytes(job) * slots.len() as u64;
+        let load = Load { adapter_bytes, tokens: tokens as u64, squared_tokens: 0 };
+        self.memory.push(MemorySample { load, peak: backend.memory().peak });
+        let seconds = timed(&mut || backend.evaluate(&batch).map(drop))?;
+        self.evaluations.push((tokens as f64, seconds));
+        Ok(())
+    }
+}
+
+/// A micro-batch of the job for each slot.
+fn batch(train: &Dataset, job: &Job, slots: &[Slot]) -> Batch {
+    let mut batch = Batch::default();
+    for (step, &slot) in (0..).zip(slots) {
+        let rows: Vec<&Example> = train.micro_batch(job, step % job.steps, 0);
+        let divisor = rows.iter().map(|row| row.labelled()).sum::<usize>().max(1) as f64;
+        let objective = Objective::NegativeLogLikelihood;
+        batch.push(Lane { slot: Some(slot), rows: rows.len(), objective, divisor, last: true }, rows);
+    }
+    batch
+}
+
+impl Line {
+    /// Least squares; through the origin where a call would take less than no time, level where a token would.
+    fn fit(points: &[(f64, f64)]) -> Self {
+        let count = points.len().max(1) as f64;
+        let mean = |value: &dyn Fn(&(f64, f64)) -> f64| points.iter().map(value).sum::<f64>() / count;
+        let (x, y) = (mean(&|point| point.0), mean(&|point| point.1));
+        let spread = mean(&|point| (point.0 - x).powi(2));
+        let token = if spread > 0.0 { mean(&|point| (point.0 - x) * (point.1 - y)) / spread } else { y / x.max(1.0) };
+        let call = y - token * x;
+        match (call >= 0.0, token >= 0.0) {
+            (true, true) => Self { call, token },
+            (false, _) => {
+                Self { call: 0.0, token: mean(&|point| point.0 * point.1) / mean(&|point| point.0 * point.0) }
+            }
+            (_, false) => Self { call: y, token: 0.0 },
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! Who waits, who came first, and how often each was overtaken.
+
+use alto_sched::{Cluster, Placement, Snapshot, Task};
+
+/// The tasks that wait, in the order in which they could have started; of those alike, by number.
+///
+/// A task is overtaken when one that stands behind it starts before it does.
+#[derive(Debug)]
+pub(super) struct Queue {
+    /// What is planned: `waiting[place]` and `previous[place]` are of `line[place]`.
+    snapshot: Snapshot,
+    line: Vec<Waiting>,
+    /// How often each may be overtaken.
+    bound: Option<u32>,
+}
+
+/// A task that waits.
+#[derive(Debug, Clone, Copy)]
+struct Waiting {
+    task: usize,
+    /// When it came, or its release if that is later.
+    since: f64,
+    overtaken: u32,
+}
+
+/// A task that waits no more.
+pub(super) struct Left {
+    pub(super) task: usize,
+    pub(super) name: String,
+    pub(super) overtaken: u32,
+}
+
+impl Queue {
+    pub(super) fn new(cluster: Cluster, bound: Option<u32>) -> Self {
+        Self { snapshot: Snapshot { cluster, ..Snapshot::default() }, line: vec![], bound }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.line.len()
+    }
+
+    /// What is to be planned.
+    pub(super) fn snapshot(&mut self) -> &mut Snapshot {
+        &mut self.snapshot
+    }
+
+    pub(super) fn task(&self, place: usize) -> usize {
+        self.line[place].task
+    }
+
+    /// Where the plan has the task at this place.
+    pub(super) fn planned(&self, place: usize) -> Option<&Placement> {
+        self.snapshot.previous[place].as_ref()
+    }
+
+    pub(super) fn join(&mut self, task: usize, needs: Task, now: f64) {
+        let since = needs.release.max(now);
+        let place = self.line.partition_point(|other| other.since <= since);
+        self.line.insert(place, Waiting { task, since, overtaken: 0 });
+        self.snapshot.waiting.insert(place, needs);
+        self.snapshot.previous.insert(place, None);
+    }
+
+    pub(super) fn leave(&mut self, place: usize) -> Left {
+        let Waiting { task, overtaken, .. } = self.line.remove(place);
+        let name = self.snapshot.waiting.remove(place).name;
+        self.snapshot.previous.remove(place);
+        Left { task, name, overtaken }
+    }
+
+    /// The task that stood at this place has started: those before it were overtaken. Gives those that may be no more,
+    /// if somebody stands behind them.
+    pub(super) fn overtake(&mut self, place: usize) -> Vec<usize> {
+        let (len, bound) = (self.line.len(), self.bound);
+        let mut held = vec![];
+        for (index, waiting) in self.line[..place].iter_mut().enumerate() {
+            waiting.overtaken += 1;
+            if bound == Some(waiting.overtaken) && index + 1 < len {
+                held.push(waiting.task);
+            }
+        }
+        held
+    }
+
+    /// How many tasks, from the first on, may start in any order: up to the first that may be overtaken no more.
+    pub(super) fn free(&self) -> usize {
+        let Some(bound) = self.bound else { return self.len() };
+        self.line.iter().position(|waiting| waiting.overtaken >= bound).map_or(self.len(), |first| first + 1)
+    }
+
+    /// When the next task is planned to start.
+    pub(super) fn next_start(&self) -> Option<f64> {
+        self.placements().map(|placement| placement.start).min_by(f64::total_cmp)
+    }
+
+    /// Seconds from now until the last task is planned to end.
+    pub(super) fn makespan(&self, now: f64) -> f64 {
+        self.placements().map(|placement| placement.end - now).fold(0.0, f64::max)
+    }
+
+    fn placements(&self) -> impl Iterator<Item = &Placement> {
+        self.snapshot.previous.iter().flatten()
+    }
+}

@@ -1,0 +1,50 @@
+//! When a training will end.
+
+use alto_core::exit::{EvaluationPoint, Reason};
+use alto_core::fleet::Estimate;
+use alto_core::trainer::{Ended, EventKind};
+
+use super::training::jobs;
+
+fn evaluated(job: usize, step: u64) -> EventKind {
+    let validation = EvaluationPoint { step, progress: step as f64 / 100.0, loss: 1.0 };
+    EventKind::Evaluated { job, validation, training: None }
+}
+
+fn started(job: usize) -> EventKind {
+    EventKind::Started { job, name: job.to_string(), steps: 100 }
+}
+
+#[test]
+fn it_is_what_is_left_over_the_rate_so_far() {
+    let mut estimate = Estimate::new(&jobs(2, 100));
+    assert_eq!(estimate.observe(5.0, &started(0)), None);
+    assert_eq!(estimate.observe(5.0, &evaluated(0, 0)), None);
+    // 10 of 200 samples in 10 s.
+    assert_eq!(estimate.observe(15.0, &evaluated(0, 10)), Some(15.0 + 190.0));
+    // Twice as fast: 30 in 20 s.
+    assert_eq!(estimate.observe(25.0, &evaluated(1, 20)), Some(25.0 + 170.0 * 20.0 / 30.0));
+}
+
+#[test]
+fn a_job_that_exits_takes_its_samples_with_it() {
+    let mut estimate = Estimate::new(&jobs(2, 100));
+    estimate.observe(0.0, &started(0));
+    estimate.observe(0.0, &started(1));
+    estimate.observe(10.0, &evaluated(0, 5));
+    assert_eq!(estimate.observe(10.0, &evaluated(1, 5)), Some(10.0 + 190.0));
+    let exit = Ended::Exited(Reason::Custom { policy: "test".into(), numbers: Default::default() });
+    assert_eq!(estimate.observe(10.0, &EventKind::Ended { job: 0, step: 5, how: exit }), Some(10.0 + 95.0));
+    assert_eq!(estimate.observe(105.0, &EventKind::Ended { job: 1, step: 100, how: Ended::Finished }), None);
+}
+
+#[test]
+fn what_hardly_moves_is_not_told() {
+    let mut estimate = Estimate::new(&jobs(1, 100));
+    estimate.observe(0.0, &started(0));
+    assert_eq!(estimate.observe(10.0, &evaluated(0, 10)), Some(100.0));
+    assert_eq!(estimate.observe(20.0, &evaluated(0, 20)), None);
+    // 1% of the 70 s that are left, then 3%.
+    assert_eq!(estimate.observe(30.2, &evaluated(0, 30)), None);
+    assert!(estimate.observe(41.0, &evaluated(0, 40)).is_some_and(|end| (end - 102.5).abs() < 1e-9));
+}

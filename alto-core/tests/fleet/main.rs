@@ -1,0 +1,15 @@
+//! Fleets of many tasks: what starts when, on virtual clocks and on threads.
+
+mod dry_run;
+mod estimate;
+mod fairness;
+mod follow;
+mod history;
+mod profiles;
+mod refusals;
+mod replanning;
+mod replay;
+mod report;
+mod setup;
+mod threads;
+mod training;

@@ -1,0 +1,58 @@
+//! What a run says of itself.
+
+use alto_core::fleet::{Fleet, Report, Timeline, Virtual};
+use alto_sched::{Backfill, Cluster, Task};
+
+use super::setup::{Submitted, plain, run, site};
+
+#[test]
+fn waits_runs_devices_and_sums_are_right() {
+    let tasks = [
+        plain(10.0, "a", 2, 20.0),
+        Submitted { fails: true, factor: 0.5, ..plain(15.0, "b", 4, 10.0) },
+        plain(16.0, "c", 1, 24.0),
+    ];
+    // Aggressive backfilling: c starts at once beside a, and b waits for both.
+    let (report, _) = run(&Fleet::new(Cluster::single("H100", 4)), &Backfill, &tasks);
+    let found: Vec<_> = report.tasks.iter().map(|task| (task.wait(), task.run(), task.devices.len())).collect();
+    assert_eq!(found, [(Some(0.0), Some(20.0), 2), (Some(25.0), Some(5.0), 4), (Some(0.0), Some(24.0), 1)]);
+    assert_eq!(report.tasks[1].overtaken, 1);
+    let totals = report.totals;
+    assert_eq!((totals.finished, totals.failed, totals.makespan), (2, 1, 35.0));
+    assert!((totals.utilization - (40.0 + 20.0 + 24.0) / (4.0 * 35.0)).abs() < 1e-12, "{totals:?}");
+    assert!((totals.mean_wait - 25.0 / 3.0).abs() < 1e-12 && totals.longest_wait == 25.0, "{totals:?}");
+    assert_eq!(totals.run_seconds, 49.0);
+}
+
+#[test]
+fn the_share_of_time_spent_on_profiles_is_told() {
+    let mut site = Virtual::default();
+    site.submit_profiled(0.0, Task::rigid("a", 1, 9.0), 1.0, |_| Timeline::lasting(9.0));
+    site.submit(0.0, Task::rigid("a", 1, 10.0), |_| Timeline::lasting(10.0));
+    let report = Fleet::new(Cluster::single("H100", 1)).run(&Backfill, &mut site, &mut |_| {}).unwrap();
+    assert_eq!((report.totals.profile_seconds, report.totals.profile_share()), (1.0, 0.05));
+}
+
+#[test]
+fn a_report_survives_a_file_and_is_a_table() {
+    let mut site = site(&[plain(0.0, "first", 2, 20.0)]);
+    site.submit(1.0, Task::rigid("huge", 9, 1.0), |_| Timeline::lasting(1.0));
+    site.submit(2.0, Task::rigid("third", 1, 5.0), |_| Timeline::failing(3.0, "out of memory"));
+    let fleet = Fleet { skip_bad: true, ..Fleet::new(Cluster::single("H100", 4)) };
+    let report = fleet.run(&Backfill, &mut site, &mut |_| {}).unwrap();
+    let stored: Report = serde_json::from_str(&serde_json::to_string(&report).unwrap()).unwrap();
+    assert_eq!(stored, report);
+    let table = report.table().to_string();
+    let lines: Vec<&str> = table.lines().collect();
+    assert_eq!(lines[0], "task   came  waited   ran  devices  ended");
+    assert_eq!(lines[1], "first   0.0     0.0  20.0      0-1  finished");
+    assert!(lines[2].starts_with("huge    1.0       -     -        -  refused: needs 9 devices"), "{table}");
+    assert_eq!(lines[3], "third   2.0     0.0   3.0        2  failed: out of memory");
+    assert_eq!(lines[5], "1 tasks ended, 1 failed, 1 were refused; 20.0 s in all, devices in use 53.8% of it.");
+}
+
+#[test]
+fn a_run_of_nothing_is_a_report_too() {
+    let report = Fleet::new(Cluster::single("H100", 4)).run(&Backfill, &mut Virtual::default(), &mut |_| {}).unwrap();
+    assert_eq!((report.tasks.len(), report.totals.makespan, report.totals.utilization), (0, 0.0, 0.0));
+}
