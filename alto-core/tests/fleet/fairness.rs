@@ -39,7 +39,7 @@ fn with_a_bound_it_starts_after_as_many_as_that() {
 fn who_may_be_overtaken_no_more_is_named() {
     let fleet = Fleet { overtaking: Some(2), ..Fleet::new(Cluster::single("H100", 1)) };
     let mut tasks = vec![plain(0.0, "first", 1, 10.0), plain(1.0, "long", 1, 50.0)];
-    tasks.extend((2..5).map(|at| plain(f64::from(at), "short", 1, 5.0)));
+    tasks.extend((2..5).map(|at| plain(f64::from(at), "short", 1, 3.0 + f64::from(at))));
     let (_, events) = run(&fleet, &ShortestFirst, &tasks);
     let causes = |at: f64| {
         let planned = events.iter().filter(|event| event.seconds == at);
@@ -51,7 +51,7 @@ fn who_may_be_overtaken_no_more_is_named() {
     };
     assert_eq!(causes(10.0), [Cause::Ended { task: 0 }]);
     assert_eq!(causes(15.0), [Cause::Ended { task: 2 }, Cause::Held { task: 1 }]);
-    assert_eq!(causes(20.0), [Cause::Ended { task: 3 }, Cause::Passed { task: 1 }]);
+    assert_eq!(causes(21.0), [Cause::Ended { task: 3 }, Cause::Passed { task: 1 }]);
 }
 
 #[test]
