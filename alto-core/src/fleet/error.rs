@@ -37,8 +37,8 @@ pub enum FleetError {
         error: String,
     },
     /// There is no plan.
-    #[error("the tasks that wait can't be planned")]
-    Plan(#[from] PlanError),
+    #[error(transparent)]
+    Plan(PlanError),
     /// The scheduler made a plan that can't be carried out.
     #[error("the plan of {scheduler} can't be carried out")]
     BrokenPlan {
@@ -64,4 +64,13 @@ pub enum FleetError {
         /// How many run.
         running: usize,
     },
+}
+
+impl From<PlanError> for FleetError {
+    fn from(error: PlanError) -> Self {
+        match error {
+            PlanError::Task { task, name, fault } => Self::Task { task, name, fault },
+            other => Self::Plan(other),
+        }
+    }
 }

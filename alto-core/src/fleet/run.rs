@@ -46,7 +46,8 @@ impl Fleet {
     /// than [`threshold`](Self::threshold), and when the bound on [`overtaking`](Self::overtaking) asks for it. `observe`
     /// is told what happens, as `tracing` is.
     ///
-    /// A task that is to be ready while it runs on is expected to take another tenth of what it has taken.
+    /// A task that runs past its expected end is expected to take another tenth of what it has taken, once somebody is to
+    /// start on its devices.
     ///
     /// # Errors
     /// A setting is out of range, a task can't run and is not to be skipped, the scheduler gives no plan or a wrong one,

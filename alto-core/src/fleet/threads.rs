@@ -21,6 +21,7 @@ use crate::trainer::Event;
 ///
 /// What devices a thread uses is up to its work, which is told its placement: which GPU, or how many threads. A panic
 /// is a failure of that task alone. The site ends when all that was submitted has ended and every submitter is gone.
+/// Dropping it before that waits for nobody: what runs then runs on, unheard.
 ///
 /// ```
 /// use alto_core::fleet::{Fleet, Threads};
@@ -61,7 +62,6 @@ enum Message {
 
 impl Threads {
     /// A site without tasks, of which the clock begins now, and the handle to submit tasks with.
-    #[expect(clippy::new_ret_no_self, reason = "one is of no use without the other")]
     pub fn new() -> (Threads, Submitter) {
         let (outbox, inbox) = channel();
         let submitter = Submitter { door: Arc::new(Door(outbox.clone())) };

@@ -1,7 +1,5 @@
 //! Tasks, settings and schedulers that a fleet can't do with.
 
-use std::error::Error;
-
 use alto_core::fleet::{Event, Fleet, FleetError, Replayed, Timeline, Virtual};
 use alto_sched::{Backfill, Choice, Cluster, Plan, PlanError, Scheduler, Snapshot, Task};
 
@@ -81,10 +79,7 @@ fn a_task_that_would_end_past_all_time_is_refused_alone() {
     assert_eq!(again, log);
     let strict = Fleet { skip_bad: false, ..fleet };
     let error = strict.run(&alto_sched::ShortestFirst, &mut site(&tasks), &mut |_| {}).unwrap_err();
-    assert!(
-        error.source().is_some_and(|source| source.to_string().starts_with("task 1 (\"b\") would end")),
-        "{error:?}"
-    );
+    assert!(error.to_string().starts_with("task 1 (\"b\") would end"), "{error}");
 }
 
 #[test]
@@ -125,8 +120,7 @@ fn a_cluster_that_lists_a_device_twice_is_an_error() {
     let mut cluster = Cluster::default().with("H100", 4, 2);
     cluster.nodes[1].devices[0] = 1;
     let error = Fleet::new(cluster).run(&Backfill, &mut site(&[plain(0.0, "a", 1, 5.0)]), &mut |_| {}).unwrap_err();
-    let source = error.source().expect("a source").to_string();
-    assert_eq!(source, "device 1 is listed twice, in node 0 and in node 1");
+    assert_eq!(error.to_string(), "device 1 is listed twice, in node 0 and in node 1");
 }
 
 #[test]

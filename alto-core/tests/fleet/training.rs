@@ -64,7 +64,8 @@ fn timeline(policy: &dyn ExitPolicy) -> Timeline {
 fn profiled() -> f64 {
     let mut backend = backend(COST);
     let clock = backend.clock();
-    let profile = Profile::measure(&mut backend, &rows(8), &jobs(8, 100)[0], 8, &|| clock.seconds()).unwrap();
+    let profile =
+        Profile::measure(&mut backend, &rows(8), &jobs(8, 100)[0], 8, &|| clock.seconds()).expect("a profile");
     profile.duration(&Trainer::default(), &jobs(8, 100), &rows(8), &rows(3))
 }
 

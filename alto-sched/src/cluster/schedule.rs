@@ -104,8 +104,9 @@ impl Schedule {
         };
         let order = sorted(&|item| self.slots[item].start);
         let mut ends = sorted(&|item| self.end(problem, item)).into_iter().peekable();
+        let busy = busy(problem, snapshot, now);
         let mut pools: Vec<Pool> =
-            (0..problem.nodes.len()).map(|node| Pool::new(problem, snapshot, now, node)).collect();
+            (0..problem.nodes.len()).map(|node| Pool::new(problem, snapshot, &busy, node)).collect();
         let mut devices: Vec<Vec<u32>> = vec![Vec::new(); order.len()];
         let mut wishes = Wishes::new(problem, snapshot, &order, now);
         for (start, item) in order {
@@ -121,6 +122,17 @@ impl Schedule {
     }
 }
 
+/// The devices that running tasks hold after now, in increasing order, each with the time until when.
+fn busy(problem: &Problem, snapshot: &Snapshot, now: Micros) -> Vec<(u32, Time)> {
+    let held = snapshot.running.iter().flat_map(|running| {
+        let until = micros(running.until).unwrap_or(now).saturating_sub(now);
+        running.devices.iter().filter(move |_| until > 0).map(move |&device| (device, until / problem.unit))
+    });
+    let mut busy: Vec<(u32, Time)> = held.collect();
+    busy.sort_unstable();
+    busy
+}
+
 /// A node's free devices as time goes by.
 struct Pool {
     /// All numbers, in increasing order.
@@ -134,7 +146,7 @@ struct Pool {
 }
 
 impl Pool {
-    fn new(problem: &Problem, snapshot: &Snapshot, now: Micros, node: usize) -> Pool {
+    fn new(problem: &Problem, snapshot: &Snapshot, busy: &[(u32, Time)], node: usize) -> Pool {
         let mut devices = snapshot.cluster.nodes[problem.nodes[node].source].devices.clone();
         devices.sort_unstable();
         let free = vec![0; devices.len().div_ceil(64)];
@@ -142,15 +154,11 @@ impl Pool {
         for index in 0..pool.devices.len() {
             pool.give(index);
         }
-        for running in snapshot.running.iter().filter(|_| !problem.nodes[node].busy.is_empty()) {
-            let until = micros(running.until).unwrap_or(now).saturating_sub(now);
-            for &device in &running.devices {
-                if until > 0
-                    && let Ok(index) = pool.devices.binary_search(&device)
-                {
-                    pool.free[index / 64] &= !(1 << (index % 64));
-                    pool.busy.push((until / problem.unit, device));
-                }
+        for index in 0..pool.devices.len() {
+            let device = pool.devices[index];
+            if let Ok(place) = busy.binary_search_by_key(&device, |busy| busy.0) {
+                pool.free[index / 64] &= !(1 << (index % 64));
+                pool.busy.push((busy[place].1, device));
             }
         }
         pool.busy.sort_unstable_by_key(|&busy| Reverse(busy));

@@ -2,6 +2,7 @@
 
 mod broken_plans;
 mod brute_force;
+mod gantt;
 mod instances;
 mod lists;
 mod makespan;
