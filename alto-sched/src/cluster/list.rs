@@ -90,6 +90,10 @@ pub(crate) fn in_order(problem: &Problem, order: &Order) -> Schedule {
                 if best.as_ref().is_none_or(|(end, area, _)| key < (*end, *area)) {
                     best = Some((key.0, key.1, Slot { mode, node, start }));
                 }
+                // No node has it sooner.
+                if start == from {
+                    break;
+                }
             }
         }
         if let Some((end, _, slot)) = best {
