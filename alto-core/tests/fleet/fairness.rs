@@ -98,7 +98,8 @@ fn without_a_bound_random_workloads_pass_the_bounds_that_are_tested() {
     use proptest::test_runner::TestRunner;
     let mut runner = TestRunner::deterministic();
     for scheduler in schedulers() {
-        let is_fair = scheduler.plan(&Default::default()).is_ok() && format!("{scheduler:?}") == "FirstComeFirstServed";
+        // It needs no bound.
+        let is_fair = format!("{scheduler:?}") == "FirstComeFirstServed";
         let most = (0..30).filter_map(|_| {
             let workload = workload(30).new_tree(&mut runner).expect("a workload").current();
             let (_, events) = run(&Fleet::new(mixed_cluster()), &*scheduler, &workload);
