@@ -73,18 +73,14 @@ fn held_from(turn: f64, running: &[Running], placements: &[Placement]) -> Vec<Ru
 /// The place of the task that there is no plan for, if it is that of one task.
 pub(super) fn culprit(error: &PlanError) -> Option<usize> {
     match error {
-        PlanError::Task { task, .. } | PlanError::Overflow { task, .. } | PlanError::TooLate { task, .. } => {
-            Some(*task)
-        }
+        PlanError::Task { task, .. } => Some(*task),
         _ => None,
     }
 }
 
 /// The same error about the task of this number.
 pub(super) fn renumbered(mut error: PlanError, number: usize) -> PlanError {
-    if let PlanError::Task { task, .. } | PlanError::Overflow { task, .. } | PlanError::TooLate { task, .. } =
-        &mut error
-    {
+    if let PlanError::Task { task, .. } = &mut error {
         *task = number;
     }
     error
