@@ -318,6 +318,7 @@ impl<'a> ClassesOf<'a> {
     }
 }
 
-fn gcd(a: u64, b: u64) -> u64 {
+/// The greatest common divisor; that of a number and 0 is the number.
+pub(crate) fn gcd(a: u64, b: u64) -> u64 {
     if b == 0 { a } else { gcd(b, a % b) }
 }

@@ -6,7 +6,7 @@
 //! Carvalho, "A survey of dual-feasible and superadditive functions" (2010): `u` and `f0` of Fekete and Schepers
 //! (2001), `f2` of Carlier, Clautiaux and Moukrim (2007), `bj` of Burdett and Johnson (1977).
 
-use crate::cluster::problem::{Problem, Time};
+use crate::cluster::problem::{Problem, Time, gcd};
 
 /// What a device-second counts, for tasks of each width on nodes of each class.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -149,10 +149,6 @@ fn bj(t: u64, w: u64, c: u64) -> u64 {
 fn u(k: u64, w: u64, c: u64) -> u64 {
     let parts = (k + 1) * w;
     if parts.is_multiple_of(c) { w * k } else { parts / c * c }
-}
-
-fn gcd(a: u64, b: u64) -> u64 {
-    if b == 0 { a } else { gcd(b, a % b) }
 }
 
 #[cfg(test)]
