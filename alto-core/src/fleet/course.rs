@@ -18,7 +18,7 @@ use super::site::{Signal, Site};
 const LATE: f64 = 0.1;
 
 /// A task of which less than this share of its time is left moves as if so much were: nobody plans for its last moments.
-const LEAST_LEFT: f64 = 0.02;
+const LEAST_LEFT: f64 = 0.1;
 
 /// A run of a fleet.
 pub(super) struct Course<'a> {

@@ -9,6 +9,8 @@ use crate::trainer::EventKind;
 const TOLD: f64 = 0.02;
 /// The first is told once this share of all samples has been seen: less says little of the rate.
 const ENOUGH: f64 = 0.02;
+/// What comes within this share of the time so far belongs together.
+const TOGETHER: f64 = 1e-3;
 
 /// When the training of some jobs will end: the samples that are left over the rate of those seen so far.
 ///
@@ -27,6 +29,8 @@ pub struct Estimate {
     all: u64,
     /// When the first step began, as far as is known.
     began: Option<f64>,
+    /// When the first and the last of the events came that belong together.
+    round: Option<(f64, f64)>,
     /// The last expectation that was told.
     end: Option<f64>,
 }
@@ -36,30 +40,57 @@ impl Estimate {
     pub fn new(jobs: &[Job]) -> Self {
         let left: BTreeMap<usize, u64> = jobs.iter().map(|job| job.samples(job.steps)).enumerate().collect();
         let rows = jobs.iter().map(|job| job.samples(1)).collect();
-        Self { rows, seen: vec![0; jobs.len()], all: left.values().sum(), left, began: None, end: None }
+        let (seen, all) = (vec![0; jobs.len()], left.values().sum());
+        Self { rows, seen, all, left, began: None, round: None, end: None }
     }
 
     /// Takes an event that came at this time, in seconds on a clock of the caller's, and gives the time at which the
     /// training is expected to end, if that has moved by more than 2% of what was left.
+    ///
+    /// Jobs that train together are evaluated together, one event after the other: what they say is told when the next
+    /// event comes after them.
     pub fn observe(&mut self, now: f64, event: &EventKind) -> Option<f64> {
         match event {
             EventKind::Started { .. } | EventKind::Evaluated { .. } if !self.has_trained(event) => {
                 self.began = Some(now);
                 return None;
             }
+            EventKind::Evaluated { .. } | EventKind::Ended { .. } => {}
+            _ => return None,
+        }
+        let began = self.began?;
+        let told = match self.round {
+            Some((first, last)) if now - first > TOGETHER * (now - began) => {
+                self.round = Some((now, now));
+                self.tell(began, last, now)
+            }
+            Some((first, _)) => {
+                self.round = Some((first, now));
+                None
+            }
+            None => {
+                self.round = Some((now, now));
+                None
+            }
+        };
+        match event {
             EventKind::Evaluated { job, validation, .. } => self.count(*job, validation.step),
             EventKind::Ended { job, step, .. } => {
                 self.count(*job, *step);
                 self.left.remove(job);
             }
-            _ => return None,
+            _ => {}
         }
-        let began = self.began?;
-        let (seconds, seen) = (now - began, self.seen.iter().sum::<u64>());
+        told
+    }
+
+    /// What was known at `last`, if it is news.
+    fn tell(&mut self, began: f64, last: f64, now: f64) -> Option<f64> {
+        let (seconds, seen) = (last - began, self.seen.iter().sum::<u64>());
         if (seen as f64) < ENOUGH * self.all as f64 || seconds <= 0.0 {
             return None;
         }
-        let end = now + self.left.values().sum::<u64>() as f64 * seconds / seen as f64;
+        let end = (last + self.left.values().sum::<u64>() as f64 * seconds / seen as f64).max(now);
         // Of the last moments nobody need know.
         let was_left = |told: f64| (told - now).max(TOLD * (told - began));
         let is_news = self.end.is_none_or(|told| (end - told).abs() > TOLD * was_left(told));
