@@ -6,8 +6,10 @@
 mod assign;
 mod bounds;
 mod check;
+mod devices;
 mod error;
 mod faults;
+mod front;
 mod gantt;
 mod greedy;
 mod instance;

@@ -10,17 +10,21 @@ use measure::Measure;
 use super::problem::{Problem, Time};
 use super::reduce;
 
-/// A makespan that no schedule is under: the best of all bounds here.
-pub(crate) fn lower_bound(problem: &Problem) -> Time {
+/// A makespan that no schedule is under: the best of all bounds here, as far as they are needed to prove that this one,
+/// which some schedule has, is the least.
+pub(crate) fn lower_bound(problem: &Problem, makespan: Time) -> Time {
     match reduce::reduce(problem) {
-        Some(reduced) => reduced.length + Bounds::new(&reduced.rest).makespan,
-        None => Bounds::new(problem).makespan,
+        Some(reduced) => {
+            reduced.length + Bounds::new(&reduced.rest).raised(&reduced.rest, makespan.saturating_sub(reduced.length))
+        }
+        None => Bounds::new(problem).raised(problem, makespan),
     }
 }
 
 /// The bounds of a problem, and what gave them.
 #[derive(Debug, Clone)]
 pub(crate) struct Bounds {
+    /// The best that is known.
     pub(crate) makespan: Time,
     /// With their bounds, the best first.
     pub(crate) measures: Vec<(Time, Measure)>,
@@ -40,11 +44,16 @@ impl Bounds {
             .map(|measure| (area::bound(problem, &measure, durations), measure))
             .collect();
         measures.sort_by_key(|(bound, _)| std::cmp::Reverse(*bound));
-        let mut makespan = longest(problem).max(pigeonhole::bound(problem)).max(measures[0].0);
-        if problem.items.len() <= 120 {
-            makespan = by_windows(problem, &measures, makespan);
-        }
+        let makespan = longest(problem).max(pigeonhole::bound(problem)).max(measures[0].0);
         Bounds { makespan, measures }
+    }
+
+    /// The bound, raised by what takes longer to find out if this makespan, which some schedule has, is over it.
+    pub(crate) fn raised(&mut self, problem: &Problem, makespan: Time) -> Time {
+        if self.makespan < makespan && problem.items.len() <= 120 {
+            self.makespan = by_windows(problem, &self.measures, self.makespan);
+        }
+        self.makespan
     }
 }
 

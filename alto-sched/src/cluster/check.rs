@@ -1,7 +1,6 @@
 //! Whether a plan can be carried out, found out from the snapshot alone.
 
-use std::collections::BTreeMap;
-
+use super::devices::Devices;
 use super::error::PlanError;
 use super::faults;
 use super::plan::{Placement, Plan};
@@ -17,33 +16,29 @@ impl Plan {
     /// # Errors
     /// The first thing found that is wrong, with the task.
     pub fn check(&self, snapshot: &Snapshot) -> Result<(), CheckError> {
-        let node_of_device = faults::node_of_device(&snapshot.cluster)?;
-        let holders = faults::holder_of_device(&snapshot.running, &node_of_device)?;
+        let devices = Devices::new(&snapshot.cluster)?;
+        let running = devices.held(&snapshot.running)?;
         let Some(now) = micros(snapshot.now) else { return Err(PlanError::BadNow { now: snapshot.now }.into()) };
         self.check_refused(snapshot)?;
-        // On each device, who holds it from when to when.
-        let mut held: BTreeMap<u32, Vec<(Micros, Micros, Holder)>> = BTreeMap::new();
-        for (&device, &running) in &holders {
-            let until = micros(snapshot.running[running].until).unwrap_or(now).max(now);
-            held.entry(device).or_default().push((now, until, Holder::Running(running)));
-        }
+        // Which device is held from when to when, and by whom.
+        let mut held: Vec<(u32, Micros, Micros, Holder)> = running
+            .map(|held| {
+                let until = micros(snapshot.running[held.running].until).unwrap_or(now).max(now);
+                (held.device, now, until, Holder::Running(held.running))
+            })
+            .collect();
         let (mut makespan, mut weighted) = (0, 0.0);
         for (task, placement) in self.placements.iter().enumerate() {
             let Some(placement) = placement else { continue };
-            let (start, end) = check_placement(task, placement, snapshot, now, &node_of_device)?;
-            for &device in &placement.devices {
-                held.entry(device).or_default().push((start, end, Holder::Waiting(task)));
-            }
+            let (start, end) = check_placement(task, placement, snapshot, now, &devices)?;
+            held.extend(placement.devices.iter().map(|&device| (device, start, end, Holder::Waiting(task))));
             makespan = makespan.max(end - now);
             weighted += snapshot.waiting[task].weight * seconds(end - now);
         }
-        for (device, mut holders) in held {
-            holders.sort_unstable();
-            for pair in holders.windows(2) {
-                if pair[1].0 < pair[0].1 {
-                    return Err(CheckError::Overlap { device, first: pair[0].2, second: pair[1].2 });
-                }
-            }
+        held.sort_unstable();
+        let overlap = held.windows(2).find(|pair| pair[0].0 == pair[1].0 && pair[1].1 < pair[0].2);
+        if let Some(&[(device, .., first), (.., second)]) = overlap {
+            return Err(CheckError::Overlap { device, first, second });
         }
         self.check_numbers(makespan, weighted)
     }
@@ -56,10 +51,11 @@ impl Plan {
         }
         let last = self.placements.iter().flatten().filter_map(|placement| micros(placement.end)).max().unwrap_or(0);
         let mut refused = self.refused.iter().peekable();
+        let nodes = faults::distinct(&snapshot.cluster);
         for (task, placement) in self.placements.iter().enumerate() {
             let waiting = &snapshot.waiting[task];
-            let fault = faults::of_task(waiting, &snapshot.cluster)
-                .or_else(|| faults::too_late(waiting, snapshot, last).filter(|_| placement.is_none()));
+            let too_late = || if placement.is_none() { faults::too_late(waiting, snapshot, last) } else { None };
+            let fault = faults::of_task(waiting, &nodes).or_else(too_late);
             let reason = refused.next_if(|refused| refused.task == task).map(|refused| &refused.reason);
             if placement.is_some() == reason.is_some()
                 || reason != fault.as_ref()
@@ -99,7 +95,7 @@ fn check_placement(
     placement: &Placement,
     snapshot: &Snapshot,
     now: Micros,
-    node_of_device: &BTreeMap<u32, usize>,
+    all: &Devices,
 ) -> Result<(Micros, Micros), CheckError> {
     let waiting = &snapshot.waiting[task];
     let Placement { choice, devices, start, end } = placement;
@@ -114,7 +110,7 @@ fn check_placement(
     }
     let mut home = None;
     for &device in devices {
-        let Some(&node) = node_of_device.get(&device) else { return Err(CheckError::UnknownDevice { task, device }) };
+        let Some(node) = all.node(device) else { return Err(CheckError::UnknownDevice { task, device }) };
         if !faults::suits(option, &snapshot.cluster.nodes[node]) {
             return Err(CheckError::Unsuitable { task, device });
         }

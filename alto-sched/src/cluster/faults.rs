@@ -1,51 +1,8 @@
-//! Whether a snapshot makes sense.
+//! Whether a task makes sense and has a place.
 
-use std::collections::BTreeMap;
-
-use super::error::{PlanError, RunningFault, TaskFault};
-use super::snapshot::{Choice, Cluster, Node, Running, Snapshot, Task};
+use super::error::TaskFault;
+use super::snapshot::{Choice, Cluster, Node, Snapshot, Task};
 use super::time::{self, LATEST, Micros};
-
-/// For each device of the cluster, the node that it is in.
-pub(crate) fn node_of_device(cluster: &Cluster) -> Result<BTreeMap<u32, usize>, PlanError> {
-    let devices = cluster.size();
-    if devices > u64::from(Cluster::MOST_DEVICES) {
-        return Err(PlanError::TooManyDevices { devices });
-    }
-    let mut nodes = BTreeMap::new();
-    for (second, node) in cluster.nodes.iter().enumerate() {
-        for &device in &node.devices {
-            if let Some(first) = nodes.insert(device, second) {
-                return Err(PlanError::DeviceTwice { device, first, second });
-            }
-        }
-    }
-    Ok(nodes)
-}
-
-/// For each device that is taken, the running task that holds it.
-pub(crate) fn holder_of_device(
-    running: &[Running],
-    node_of_device: &BTreeMap<u32, usize>,
-) -> Result<BTreeMap<u32, usize>, PlanError> {
-    let mut holders = BTreeMap::new();
-    for (index, task) in running.iter().enumerate() {
-        let error = |fault| PlanError::Running { running: index, name: task.name.clone(), fault };
-        // A time before now is now, so a negative one would do no harm; but it is a mistake.
-        if time::micros(task.until).is_none() {
-            return Err(error(RunningFault::BadEnd { until: task.until }));
-        }
-        for &device in &task.devices {
-            if !node_of_device.contains_key(&device) {
-                return Err(error(RunningFault::UnknownDevice { device }));
-            }
-            if let Some(other) = holders.insert(device, index) {
-                return Err(error(RunningFault::DeviceTwice { device, other }));
-            }
-        }
-    }
-    Ok(holders)
-}
 
 /// Whether a task run in this way may be on this node, apart from how many devices it takes.
 pub(crate) fn suits(choice: &Choice, node: &Node) -> bool {
@@ -72,8 +29,16 @@ pub(crate) fn too_late(task: &Task, snapshot: &Snapshot, last: Micros) -> Option
     (end > LATEST).then(|| TaskFault::TooLate { end: time::seconds(end) })
 }
 
-/// What is wrong with a task by itself, if anything.
-pub(crate) fn of_task(task: &Task, cluster: &Cluster) -> Option<TaskFault> {
+/// The nodes of a cluster, of those alike that follow one another the first: what any task asks for, one of these has if
+/// any node has it.
+pub(crate) fn distinct(cluster: &Cluster) -> Vec<&Node> {
+    let mut nodes: Vec<&Node> = cluster.nodes.iter().collect();
+    nodes.dedup_by(|a, b| (&a.kind, a.memory, a.devices.len()) == (&b.kind, b.memory, b.devices.len()));
+    nodes
+}
+
+/// What is wrong with a task by itself, if anything, on a cluster with these nodes.
+pub(crate) fn of_task(task: &Task, nodes: &[&Node]) -> Option<TaskFault> {
     let finite = |x: f64| x.is_finite().then_some(x);
     if task.options.is_empty() {
         return Some(TaskFault::NoOption);
@@ -92,13 +57,13 @@ pub(crate) fn of_task(task: &Task, cluster: &Cluster) -> Option<TaskFault> {
             return Some(TaskFault::BadDuration { option, duration: finite(choice.duration) });
         }
         if let Some(kind) = &choice.kind
-            && !cluster.nodes.iter().any(|node| node.kind == *kind)
+            && !nodes.iter().any(|node| node.kind == *kind)
         {
             return Some(TaskFault::UnknownKind { option, kind: kind.clone() });
         }
     }
     let most = |choice: &Choice| {
-        let sizes = cluster.nodes.iter().filter(|node| suits(choice, node)).map(|node| node.devices.len() as u32);
+        let sizes = nodes.iter().filter(|node| suits(choice, node)).map(|node| node.devices.len() as u32);
         sizes.max().unwrap_or(0)
     };
     // Over all options the one that misses the fewest devices; with none missing the task fits.

@@ -3,11 +3,11 @@
 use super::assign;
 use super::bounds;
 use super::error::PlanError;
+use super::front::Front;
 use super::greedy::Greedy;
 use super::order::{self, Order};
 use super::plan::Plan;
 use super::problem::{Problem, Time};
-use super::profile::Profile;
 use super::schedule::{Schedule, Slot};
 use super::scheduler::Scheduler;
 use super::snapshot::Snapshot;
@@ -61,7 +61,7 @@ impl Scheduler for LongestFirst {
 }
 
 fn finish(schedule: Schedule, problem: &Problem, snapshot: &Snapshot) -> Result<Plan, PlanError> {
-    let bound = bounds::lower_bound(problem);
+    let bound = bounds::lower_bound(problem, schedule.makespan(problem));
     schedule.into_plan(problem, snapshot, bound)
 }
 
@@ -76,7 +76,7 @@ pub(crate) fn listed(problem: &Problem, order: &Order) -> Schedule {
 
 /// The schedule in which no task begins before one that is earlier in this order.
 pub(crate) fn in_order(problem: &Problem, order: &Order) -> Schedule {
-    let mut profiles: Vec<Profile> = (0..problem.nodes.len()).map(|node| Profile::new(problem, node)).collect();
+    let mut fronts: Vec<Front> = (0..problem.nodes.len()).map(|node| Front::new(problem, node)).collect();
     let mut slots = vec![Slot::default(); problem.items.len()];
     let mut now = 0;
     for &item in order {
@@ -85,7 +85,7 @@ pub(crate) fn in_order(problem: &Problem, order: &Order) -> Schedule {
         for mode in problem.items[item].modes.clone() {
             let way = problem.modes[mode];
             for node in problem.nodes_of(way.class) {
-                let start = profiles[node].earliest(from, way.width, way.duration);
+                let start = fronts[node].earliest(from, way.width);
                 let key = (start + way.duration, way.area());
                 if best.as_ref().is_none_or(|(end, area, _)| key < (*end, *area)) {
                     best = Some((key.0, key.1, Slot { mode, node, start }));
@@ -97,7 +97,7 @@ pub(crate) fn in_order(problem: &Problem, order: &Order) -> Schedule {
             }
         }
         if let Some((end, _, slot)) = best {
-            profiles[slot.node].take(slot.start, problem.modes[slot.mode].width, end - slot.start);
+            fronts[slot.node].take(slot.start, problem.modes[slot.mode].width, end);
             slots[item] = slot;
             now = slot.start;
         }

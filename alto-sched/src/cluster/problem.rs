@@ -5,6 +5,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use super::devices::Devices;
 use super::error::PlanError;
 use super::faults;
 use super::plan::Refused;
@@ -147,7 +148,8 @@ impl Problem {
             let release = micros(task.release);
             let (true, true, Some(release)) = (sound, modes.len() > begin, release) else {
                 modes.truncate(begin);
-                let fault = faults::of_task(task, &snapshot.cluster).unwrap_or(super::error::TaskFault::NoOption);
+                let nodes = faults::distinct(&snapshot.cluster);
+                let fault = faults::of_task(task, &nodes).unwrap_or(super::error::TaskFault::NoOption);
                 if !snapshot.skip_bad {
                     return Err(PlanError::Task { task: source, name: task.name.clone(), fault });
                 }
@@ -244,15 +246,14 @@ fn previous_key(snapshot: &Snapshot, source: usize) -> Option<(Option<Micros>, u
 
 /// Groups the nodes, in an order that doesn't depend on the caller's.
 fn classes(snapshot: &Snapshot, now: Micros) -> Result<(Vec<Class>, Vec<Bin>), PlanError> {
-    let node_of_device = faults::node_of_device(&snapshot.cluster)?;
-    let holders = faults::holder_of_device(&snapshot.running, &node_of_device)?;
-    let mut busy: Vec<BTreeMap<Micros, u32>> = vec![BTreeMap::new(); snapshot.cluster.nodes.len()];
-    for (device, &running) in &holders {
-        let until = micros(snapshot.running[running].until).unwrap_or(now).saturating_sub(now);
+    let mut busy: Vec<Vec<(Micros, u32)>> = vec![Vec::new(); snapshot.cluster.nodes.len()];
+    for held in Devices::new(&snapshot.cluster)?.held(&snapshot.running)? {
+        let until = micros(snapshot.running[held.running].until).unwrap_or(now).saturating_sub(now);
         if until > 0 {
-            *busy[node_of_device[device]].entry(until).or_default() += 1;
+            busy[held.node].push((until, 1));
         }
     }
+    busy.iter_mut().for_each(count_alike);
     let source = &snapshot.cluster.nodes;
     let key = |node: usize| (&source[node].kind, source[node].memory, source[node].devices.len());
     let mut order: Vec<usize> = (0..source.len()).filter(|&node| !source[node].devices.is_empty()).collect();
@@ -268,10 +269,19 @@ fn classes(snapshot: &Snapshot, now: Micros) -> Result<(Vec<Class>, Vec<Bin>), P
                 classes.push(Class { capacity, nodes: nodes.len()..nodes.len() + 1 });
             }
         }
-        let busy = std::mem::take(&mut busy[node]).into_iter().collect();
-        nodes.push(Bin { class: classes.len() - 1, source: node, busy });
+        nodes.push(Bin { class: classes.len() - 1, source: node, busy: std::mem::take(&mut busy[node]) });
     }
     Ok((classes, nodes))
+}
+
+/// Puts counts in order of time, and those of one time together.
+fn count_alike(counts: &mut Vec<(Micros, u32)>) {
+    counts.sort_unstable();
+    counts.dedup_by(|next, kept| {
+        let same = next.0 == kept.0;
+        kept.1 += if same { next.1 } else { 0 };
+        same
+    });
 }
 
 /// Finds the classes of nodes that an option may run on, fast where many tasks ask for the same kind.

@@ -1,7 +1,6 @@
 //! An earlier plan as a starting point.
 
-use std::collections::BTreeMap;
-
+use super::devices::Devices;
 use super::problem::{Problem, Time};
 use super::profile::Profile;
 use super::schedule::{Schedule, Slot};
@@ -14,13 +13,12 @@ pub(crate) fn earlier(problem: &Problem, snapshot: &Snapshot) -> Vec<Option<Slot
         return vec![None; problem.items.len()];
     }
     let now = micros(snapshot.now).unwrap_or(0);
-    let mut node_of_device: BTreeMap<u32, usize> = BTreeMap::new();
-    for (node, bin) in problem.nodes.iter().enumerate() {
-        node_of_device.extend(snapshot.cluster.nodes[bin.source].devices.iter().map(|&device| (device, node)));
-    }
+    let Ok(devices) = Devices::new(&snapshot.cluster) else { unreachable!("the problem was made of this snapshot") };
+    let mut node_of: Vec<Option<usize>> = vec![None; snapshot.cluster.nodes.len()];
+    problem.nodes.iter().enumerate().for_each(|(node, bin)| node_of[bin.source] = Some(node));
     let slot = |item: usize| {
         let placement = snapshot.previous[problem.items[item].source].as_ref()?;
-        let node = *node_of_device.get(placement.devices.first()?)?;
+        let node = node_of[devices.node(*placement.devices.first()?)?]?;
         let class = problem.nodes[node].class as u32;
         let is_it = |mode: &usize| {
             (problem.modes[*mode].choice as usize, problem.modes[*mode].class) == (placement.choice, class)

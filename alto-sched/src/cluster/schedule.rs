@@ -64,7 +64,7 @@ impl Schedule {
             problem.refused.push(Refused { task, reason });
         }
         problem.refused.sort_by_key(|refused| refused.task);
-        let bound = bounds::lower_bound(&problem);
+        let bound = bounds::lower_bound(&problem, schedule.makespan(&problem));
         Ok(schedule.placed(&problem, snapshot, now, bound))
     }
 
@@ -116,7 +116,7 @@ impl Schedule {
             let pool = &mut pools[self.slots[item].node];
             pool.advance(start);
             let width = self.mode(problem, item).width as usize;
-            devices[item] = pool.take(width, item, self.end(problem, item), &mut wishes);
+            devices[item] = pool.take(width, (start, item), self.end(problem, item), &mut wishes);
         }
         devices
     }
@@ -192,9 +192,8 @@ impl Pool {
 
     /// The devices that an earlier plan has for this item, if they are free; else those with the lowest numbers, where
     /// possible ones that nobody wants before the item ends.
-    fn take(&mut self, width: usize, item: usize, end: Time, wishes: &mut Wishes) -> Vec<u32> {
+    fn take(&mut self, width: usize, (start, item): (Time, usize), end: Time, wishes: &mut Wishes) -> Vec<u32> {
         if let Some(wanted) = wishes.of.remove(&item) {
-            wishes.next.retain(|wish| wish.1 != item);
             let indices: Vec<usize> =
                 wanted.iter().filter_map(|device| self.devices.binary_search(device).ok()).collect();
             if (wanted.len(), indices.len()) == (width, width)
@@ -204,8 +203,8 @@ impl Pool {
                 return wanted;
             }
         }
-        if !wishes.next.is_empty() {
-            return self.take_unwanted(width, end, wishes);
+        if !wishes.of.is_empty() {
+            return self.take_unwanted(width, (start, item), end, wishes);
         }
         let mut taken = Vec::with_capacity(width);
         while taken.len() < width && self.first < self.free.len() {
@@ -220,10 +219,10 @@ impl Pool {
     }
 
     /// Those that nobody wants before `end`, else those wanted last.
-    fn take_unwanted(&mut self, width: usize, end: Time, wishes: &Wishes) -> Vec<u32> {
+    fn take_unwanted(&mut self, width: usize, turn: (Time, usize), end: Time, wishes: &Wishes) -> Vec<u32> {
         let is_free = |index: &usize| self.free[index / 64] >> (index % 64) & 1 == 1;
         let mut free: Vec<usize> = (0..self.devices.len()).filter(is_free).collect();
-        free.sort_by_cached_key(|&index| Reverse(wishes.next_start(self.devices[index]).min(end)));
+        free.sort_by_cached_key(|&index| Reverse(wishes.next_start(self.devices[index], turn).min(end)));
         free.truncate(width);
         free.sort_unstable();
         free.iter().for_each(|index| self.free[index / 64] &= !(1 << (index % 64)));
@@ -233,14 +232,15 @@ impl Pool {
 
 /// Where an earlier plan has tasks that start at the same time in this one.
 struct Wishes {
+    /// Of those that have no devices yet.
     of: BTreeMap<usize, Vec<u32>>,
-    /// Their starts, with the items, in order.
-    next: Vec<(Time, usize)>,
+    /// Each device with the starts and items that it is wanted for, in order.
+    on: Vec<(u32, Time, usize)>,
 }
 
 impl Wishes {
     fn new(problem: &Problem, snapshot: &Snapshot, order: &[(Time, usize)], now: Micros) -> Wishes {
-        let mut wishes = Wishes { of: BTreeMap::new(), next: Vec::new() };
+        let mut wishes = Wishes { of: BTreeMap::new(), on: Vec::new() };
         if snapshot.previous.is_empty() {
             return wishes;
         }
@@ -255,15 +255,16 @@ impl Wishes {
             let mut devices = previous.devices.clone();
             devices.sort_unstable();
             devices.dedup();
+            wishes.on.extend(devices.iter().map(|&device| (device, start, item)));
             wishes.of.insert(item, devices);
-            wishes.next.push((start, item));
         }
+        wishes.on.sort_unstable();
         wishes
     }
 
-    /// When this device is next wanted.
-    fn next_start(&self, device: u32) -> Time {
-        let wants = |item: &usize| self.of[item].binary_search(&device).is_ok();
-        self.next.iter().find(|(_, item)| wants(item)).map_or(Time::MAX, |wish| wish.0)
+    /// When this device is next wanted, after the turn of this item, which starts then.
+    fn next_start(&self, device: u32, turn: (Time, usize)) -> Time {
+        let next = self.on.partition_point(|&(other, start, item)| (other, (start, item)) <= (device, turn));
+        self.on.get(next).filter(|wish| wish.0 == device).map_or(Time::MAX, |wish| wish.1)
     }
 }

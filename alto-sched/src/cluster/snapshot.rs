@@ -106,7 +106,7 @@ impl Task {
     /// # Errors
     /// What is wrong with it, or that no node has what one of its options takes.
     pub fn check(&self, cluster: &Cluster) -> Result<(), TaskFault> {
-        faults::of_task(self, cluster).map_or(Ok(()), Err)
+        faults::of_task(self, &faults::distinct(cluster)).map_or(Ok(()), Err)
     }
 }
 

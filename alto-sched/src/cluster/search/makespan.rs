@@ -123,7 +123,7 @@ impl Makespan {
             return (reduced.expand(&rest.slots), bound + reduced.length);
         }
         // Those that run alone need not come first.
-        let bound = bounds.makespan + reduced.length;
+        let bound = { bounds }.raised(&reduced.rest, Time::MAX) + reduced.length;
         let mut bounds = Bounds::new(problem);
         bounds.makespan = bounds.makespan.max(bound);
         self.search_with(problem, bounds, first, go_on)
@@ -132,11 +132,11 @@ impl Makespan {
     fn search_with(
         &self,
         problem: &Problem,
-        bounds: Bounds,
+        mut bounds: Bounds,
         first: Option<&Schedule>,
         go_on: &dyn Fn() -> bool,
     ) -> (Schedule, Time) {
-        let mut listed = listed(problem, bounds.makespan, self.second);
+        let mut listed = listed(problem, &mut bounds, self.second);
         if let Some(first) = first.filter(|first| first.makespan(problem) < listed.makespan(problem)) {
             listed = first.clone();
         }
@@ -160,8 +160,9 @@ struct Run<'a> {
 }
 
 /// The best of two list schedules: the longest first alone, if that is proven to be the best or there are very many tasks.
-fn listed(problem: &Problem, bound: Time, second: Second) -> Schedule {
+fn listed(problem: &Problem, bounds: &mut Bounds, second: Second) -> Schedule {
     let longest = list::listed(problem, &order::longest(problem));
+    let bound = bounds.raised(problem, longest.makespan(problem));
     let is_least = longest.makespan(problem) <= bound;
     if second == Second::Nothing && (is_least || problem.items.len() > HUGE) {
         return longest;
