@@ -1,9 +1,8 @@
 //! The state of a run, and its acts: take signals, plan anew, start what is due.
 
-use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use alto_sched::{Placement, Running, Scheduler, Task};
+use alto_sched::{Placement, Scheduler, Task};
 
 use super::clock::{FAR, floor, micros, seconds};
 use super::error::FleetError;
@@ -11,6 +10,7 @@ use super::event::{Cause, Change, EVENT_VERSION, Event, EventKind, Replan};
 use super::planning::{self, Fault, Planned};
 use super::queue::Queue;
 use super::report::TaskReport;
+use super::roster::{Roster, Times};
 use super::run::Fleet;
 use super::site::{Signal, Site};
 
@@ -30,25 +30,12 @@ pub(super) struct Course<'a> {
     told: bool,
     pub(super) now: f64,
     queue: Queue,
-    /// By number.
-    running: BTreeMap<usize, Active>,
-    /// By device, who has it.
-    holder: BTreeMap<u32, usize>,
+    roster: Roster,
     /// Why the plan holds no longer.
     causes: Vec<Cause>,
     pub(super) tasks: Vec<TaskReport>,
     pub(super) replans: u64,
     pub(super) planning: Duration,
-}
-
-/// A task that runs.
-struct Active {
-    name: String,
-    placement: Placement,
-    /// When it ends by what is known.
-    expected: f64,
-    /// When it ends by the plan.
-    planned: f64,
 }
 
 impl<'a> Course<'a> {
@@ -58,7 +45,7 @@ impl<'a> Course<'a> {
         observe: &'a mut dyn FnMut(&Event),
     ) -> Result<Self, FleetError> {
         fleet.check()?;
-        let queue = Queue::new(fleet.cluster.clone(), fleet.overtaking);
+        let queue = Queue::new(fleet);
         Ok(Self {
             fleet,
             scheduler,
@@ -67,8 +54,7 @@ impl<'a> Course<'a> {
             told: false,
             now: 0.0,
             queue,
-            running: BTreeMap::new(),
-            holder: BTreeMap::new(),
+            roster: Roster::default(),
             causes: vec![],
             tasks: vec![],
             replans: 0,
@@ -134,11 +120,10 @@ impl<'a> Course<'a> {
         let now = self.now;
         // Somebody's first guess at a rate may be far off, and is no reason to plan with it.
         let end = if end.is_finite() { floor(end.clamp(now, now + FAR)) } else { return Ok(()) };
-        let active = self.running.get_mut(&task);
-        let Some(active) = active else { return Err(self.not_running(task)) };
-        active.expected = end;
-        let (from, start) = (active.planned, active.placement.start);
-        let left = (from - now).max(LEAST_LEFT * (from - start));
+        let Some((expected, times)) = self.roster.times(task) else { return Err(self.not_running(task)) };
+        *expected = end;
+        let (from, started) = (times.planned, times.started);
+        let left = (from - now).max(LEAST_LEFT * (from - started));
         self.emit(EventKind::Expected { task, end });
         if (end - from).abs() > self.fleet.threshold * left {
             self.causes.push(Cause::Moved { task, from, to: end });
@@ -147,9 +132,8 @@ impl<'a> Course<'a> {
     }
 
     fn end(&mut self, task: usize, error: Option<String>) -> Result<(), FleetError> {
-        let Some(active) = self.running.remove(&task) else { return Err(self.not_running(task)) };
-        for device in &active.placement.devices {
-            self.holder.remove(device);
+        if !self.roster.end(task) {
+            return Err(self.not_running(task));
         }
         let report = &mut self.tasks[task];
         report.ended = Some(self.now);
@@ -163,18 +147,18 @@ impl<'a> Course<'a> {
     }
 
     fn not_running(&self, task: usize) -> FleetError {
-        FleetError::NotRunning { task, running: self.running.len() }
+        FleetError::NotRunning { task, running: self.roster.len() }
     }
 
-    /// Plans all that wait anew, if there is a reason to.
+    /// Plans what waits anew, if there is a reason to.
     pub(super) fn replan(&mut self) -> Result<(), FleetError> {
         let causes = std::mem::take(&mut self.causes);
         if causes.is_empty() {
             return Ok(());
         }
-        self.running.values_mut().for_each(|active| active.planned = active.expected);
-        let before = self.queue.makespan(self.now);
+        self.roster.settle();
         let Some(planned) = self.plan()? else { return Ok(()) };
+        let before = self.queue.makespan(self.now);
         let Planned { placements, makespan: after, lower_bound } = planned;
         let mut changes = vec![];
         for (place, to) in placements.into_iter().enumerate() {
@@ -189,17 +173,14 @@ impl<'a> Course<'a> {
         Ok(())
     }
 
-    /// The plan for all that wait, without those that nobody can plan; `None` if nobody is left.
+    /// The plan for those that wait, as many as a plan may hold, without those that nobody can plan; `None` if nobody is
+    /// left.
     fn plan(&mut self) -> Result<Option<Planned>, FleetError> {
         let began = Instant::now();
-        let running = self.running.values().map(|active| Running {
-            name: active.name.clone(),
-            devices: active.placement.devices.clone(),
-            until: active.expected,
-        });
         let snapshot = self.queue.snapshot();
-        (snapshot.now, snapshot.running) = (self.now, running.collect());
+        (snapshot.now, snapshot.running) = (self.now, std::mem::take(self.roster.running()));
         let planned = loop {
+            self.queue.advance();
             if self.queue.len() == 0 {
                 break None;
             }
@@ -219,6 +200,7 @@ impl<'a> Course<'a> {
                 },
             }
         };
+        *self.roster.running() = std::mem::take(&mut self.queue.snapshot().running);
         self.planning += began.elapsed();
         Ok(planned)
     }
@@ -245,20 +227,19 @@ impl<'a> Course<'a> {
 
     /// Whether all of these are free. If not, whoever has them keeps them longer than the plan says: a reason to plan anew.
     fn are_free(&mut self, devices: &[u32]) -> bool {
-        let mut free = true;
-        for holder in devices.iter().filter_map(|device| self.holder.get(device)) {
-            free = false;
-            let Some(active) = self.running.get_mut(holder) else { continue };
-            if active.expected <= self.now {
-                let more = (LATE * (self.now - active.placement.start)).max(1e-3);
-                active.expected = floor(self.now + more);
+        let holders = self.roster.holders(devices);
+        for &task in &holders {
+            let Some((expected, Times { started, planned })) = self.roster.times(task) else { continue };
+            if *expected <= self.now {
+                let more = (LATE * (self.now - started)).max(1e-3);
+                *expected = floor(self.now + more);
             }
-            let cause = Cause::Moved { task: *holder, from: active.planned, to: active.expected };
+            let cause = Cause::Moved { task, from: planned, to: *expected };
             if !self.causes.contains(&cause) {
                 self.causes.push(cause);
             }
         }
-        free
+        holders.is_empty()
     }
 
     /// Starts the task at this place of the queue. Whether that is a reason to plan anew.
@@ -267,26 +248,24 @@ impl<'a> Course<'a> {
         let task = left.task;
         let length = micros(planned.end) - micros(planned.start);
         let placement = Placement { start: self.now, end: seconds(micros(self.now) + length), ..planned };
-        for &device in &placement.devices {
-            self.holder.insert(device, task);
-        }
+        self.roster.start(task, left.name, &placement);
         self.tasks[task].start(&placement, left.overtaken);
         self.emit(EventKind::Started { task, placement: placement.clone() });
         site.start(task, &placement);
-        let end = placement.end;
-        self.running.insert(task, Active { name: left.name, placement, expected: end, planned: end });
         let held = self.queue.overtake(place);
         self.causes.extend(held.into_iter().map(|task| Cause::Held { task }));
         if is_last_free {
             self.causes.push(Cause::Passed { task });
         }
-        self.causes.iter().any(|cause| matches!(cause, Cause::Held { .. } | Cause::Passed { .. }))
+        if self.queue.is_short() {
+            self.causes.push(Cause::Few { left: self.queue.len() });
+        }
+        self.causes.iter().any(|cause| matches!(cause, Cause::Held { .. } | Cause::Passed { .. } | Cause::Few { .. }))
     }
 
     /// The first of the tasks that run or wait, and how many run.
     pub(super) fn unfinished(&self) -> Option<(usize, usize)> {
-        let first = self.running.keys().next();
-        first.map(|&task| (task, self.running.len()))
+        self.roster.first().map(|task| (task, self.roster.len()))
     }
 
     fn emit(&mut self, kind: EventKind) {

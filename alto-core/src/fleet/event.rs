@@ -133,6 +133,12 @@ pub enum Cause {
         /// Its number.
         task: usize,
     },
+    /// So many have started that the plan holds fewer than half as many tasks as it [may](super::Fleet::planned), while
+    /// others wait that are in no plan.
+    Few {
+        /// How many it holds.
+        left: usize,
+    },
 }
 
 /// A task that a plan moves.
@@ -196,6 +202,7 @@ impl fmt::Display for Cause {
             Self::Moved { task, from, to } => write!(f, "task {task} ends at {to:.1} s instead of {from:.1} s"),
             Self::Held { task } => write!(f, "task {task} may be overtaken no more"),
             Self::Passed { task } => write!(f, "task {task} holds up nobody any more"),
+            Self::Few { left } => write!(f, "only {left} tasks are left in the plan"),
         }
     }
 }

@@ -80,6 +80,7 @@ mod profiles;
 mod queue;
 mod replayed;
 mod report;
+mod roster;
 mod run;
 mod site;
 mod table;

@@ -1,8 +1,13 @@
 //! Who waits, who came first, and how often each was overtaken.
 
-use alto_sched::{Cluster, Placement, Snapshot, Task};
+use std::collections::VecDeque;
 
-/// The tasks that wait, in the order in which they could have started; of those alike, by number.
+use alto_sched::{Placement, Snapshot, Task};
+
+use super::run::Fleet;
+
+/// The tasks that wait, in the order in which they could have started; of those alike, by number. The first of them are
+/// planned.
 ///
 /// A task is overtaken when one that stands behind it starts before it does.
 #[derive(Debug)]
@@ -10,6 +15,10 @@ pub(super) struct Queue {
     /// What is planned: `waiting[place]` and `previous[place]` are of `line[place]`.
     snapshot: Snapshot,
     line: Vec<Waiting>,
+    /// Those behind all of these.
+    behind: VecDeque<(Waiting, Task, Option<Placement>)>,
+    /// How many are planned.
+    most: usize,
     /// How often each may be overtaken.
     bound: Option<u32>,
 }
@@ -31,12 +40,39 @@ pub(super) struct Left {
 }
 
 impl Queue {
-    pub(super) fn new(cluster: Cluster, bound: Option<u32>) -> Self {
-        Self { snapshot: Snapshot { cluster, ..Snapshot::default() }, line: vec![], bound }
+    /// A queue for this fleet.
+    pub(super) fn new(fleet: &Fleet) -> Self {
+        let snapshot = Snapshot { cluster: fleet.cluster.clone(), ..Snapshot::default() };
+        let most = fleet.planned.unwrap_or(usize::MAX);
+        Self { snapshot, line: vec![], behind: VecDeque::new(), most, bound: fleet.overtaking }
     }
 
+    /// How many are planned.
     pub(super) fn len(&self) -> usize {
         self.line.len()
+    }
+
+    /// Lets as many as are to be planned come forward, and puts those behind that are too many.
+    pub(super) fn advance(&mut self) {
+        while self.line.len() > self.most {
+            let Snapshot { waiting, previous, .. } = &mut self.snapshot;
+            let (Some(last), Some(task), Some(former)) = (self.line.pop(), waiting.pop(), previous.pop()) else {
+                break;
+            };
+            self.behind.push_front((last, task, former));
+        }
+        while self.line.len() < self.most
+            && let Some((waiting, task, previous)) = self.behind.pop_front()
+        {
+            self.line.push(waiting);
+            self.snapshot.waiting.push(task);
+            self.snapshot.previous.push(previous);
+        }
+    }
+
+    /// Whether fewer than half as many as could be are planned, though more wait.
+    pub(super) fn is_short(&self) -> bool {
+        self.line.len() < self.most.div_ceil(2) && !self.behind.is_empty()
     }
 
     /// What is to be planned.
@@ -55,12 +91,19 @@ impl Queue {
 
     pub(super) fn join(&mut self, task: usize, needs: Task, now: f64) {
         let since = needs.release.max(now);
+        let waiting = Waiting { task, since, overtaken: 0 };
         let place = self.line.partition_point(|other| other.since <= since);
-        self.line.insert(place, Waiting { task, since, overtaken: 0 });
+        if place == self.line.len() && !self.behind.is_empty() {
+            let place = self.behind.partition_point(|other| other.0.since <= since);
+            self.behind.insert(place, (waiting, needs, None));
+            return;
+        }
+        self.line.insert(place, waiting);
         self.snapshot.waiting.insert(place, needs);
         self.snapshot.previous.insert(place, None);
     }
 
+    /// Takes the task at this place, of those that are planned, out of the queue.
     pub(super) fn leave(&mut self, place: usize) -> Left {
         let Waiting { task, overtaken, .. } = self.line.remove(place);
         let name = self.snapshot.waiting.remove(place).name;
@@ -71,7 +114,7 @@ impl Queue {
     /// The task that stood at this place has started: those before it were overtaken. Gives those that may be no more,
     /// if somebody stands behind them.
     pub(super) fn overtake(&mut self, place: usize) -> Vec<usize> {
-        let (len, bound) = (self.line.len(), self.bound);
+        let (len, bound) = (self.line.len() + self.behind.len(), self.bound);
         let mut held = vec![];
         for (index, waiting) in self.line[..place].iter_mut().enumerate() {
             waiting.overtaken += 1;
@@ -82,7 +125,7 @@ impl Queue {
         held
     }
 
-    /// How many tasks, from the first on, may start in any order: up to the first that may be overtaken no more.
+    /// How many of the planned tasks, from the first on, may start in any order: up to the first that may be overtaken no more.
     pub(super) fn free(&self) -> usize {
         let Some(bound) = self.bound else { return self.len() };
         self.line.iter().position(|waiting| waiting.overtaken >= bound).map_or(self.len(), |first| first + 1)

@@ -23,6 +23,14 @@ pub struct Fleet {
     /// is no limit. 0 is the order of arrival. A task counts as come once it is released.
     #[serde(default)]
     pub overtaking: Option<u32>,
+    /// How many waiting tasks a plan holds at most, the first in line: those that came or were released first; `None` is
+    /// all of them. At least 1.
+    ///
+    /// What planning costs is bounded by it, however many wait. Those behind are in no plan and can't overtake: devices
+    /// may be idle that only one of them would fit on. While others wait, at least half as many tasks as this are kept in
+    /// the plan.
+    #[serde(default)]
+    pub planned: Option<usize>,
     /// Whether tasks that can't run are refused, each with its reason, instead of ending the run.
     #[serde(default)]
     pub skip_bad: bool,
@@ -36,7 +44,7 @@ impl Fleet {
     /// A fleet on this cluster that plans anew when a tenth of what was left has moved, lets tasks overtake without
     /// limit, and ends at the first task that can't run.
     pub fn new(cluster: Cluster) -> Self {
-        Self { cluster, threshold: tenth(), overtaking: None, skip_bad: false }
+        Self { cluster, threshold: tenth(), overtaking: None, planned: None, skip_bad: false }
     }
 
     /// Runs all tasks that the site tells of, until it has none to tell of any more.
@@ -71,9 +79,10 @@ impl Fleet {
     }
 
     pub(super) fn check(&self) -> Result<(), FleetError> {
-        match self.threshold {
-            value if value >= 0.0 => Ok(()),
-            value => Err(FleetError::Setting { setting: "threshold", value, expected: "at least 0" }),
+        match (self.threshold, self.planned) {
+            (_, Some(0)) => Err(FleetError::Setting { setting: "planned", value: 0.0, expected: "at least 1" }),
+            (value, _) if value >= 0.0 => Ok(()),
+            (value, _) => Err(FleetError::Setting { setting: "threshold", value, expected: "at least 0" }),
         }
     }
 }

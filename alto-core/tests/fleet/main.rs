@@ -13,3 +13,4 @@ mod report;
 mod setup;
 mod threads;
 mod training;
+mod window;

@@ -5,6 +5,7 @@ pub(crate) mod measure;
 mod pigeonhole;
 mod windows;
 
+use area::Known;
 use measure::Measure;
 
 use super::problem::{Problem, Time};
@@ -35,13 +36,12 @@ impl Bounds {
         if problem.items.is_empty() {
             return Bounds { makespan: 0, measures: Vec::new() };
         }
-        let durations = area::by_width(problem);
-        let durations = durations.as_deref();
-        let factors = area::factors(problem, &Measure::plain(problem), durations);
+        let known = Known::new(problem);
+        let factors = area::factors(problem, &Measure::plain(problem), &known);
         let mut measures: Vec<(Time, Measure)> = measure::all(problem)
             .into_iter()
             .map(|measure| weigh(problem, measure, &factors))
-            .map(|measure| (area::bound(problem, &measure, durations), measure))
+            .map(|measure| (area::bound(problem, &measure, &known), measure))
             .collect();
         measures.sort_by_key(|(bound, _)| std::cmp::Reverse(*bound));
         let makespan = longest(problem).max(pigeonhole::bound(problem)).max(measures[0].0);
@@ -100,10 +100,11 @@ fn free_at(problem: &Problem, nodes: std::ops::Range<usize>) -> Vec<Time> {
 fn by_windows(problem: &Problem, measures: &[(Time, Measure)], bound: Time) -> Time {
     let few: Vec<Measure> =
         measures.iter().take(if problem.items.len() > 40 { 2 } else { 8 }).map(|m| m.1.clone()).collect();
+    let running = measure::running(problem);
     let small = problem.items.iter().map(|item| item.modes.len()).sum::<usize>() <= 40;
     let refuted = |target: Time| {
-        windows::refute(problem, &few, target)
-            || small && windows::refute_all(problem, &few[..few.len().min(3)], target)
+        windows::refute(problem, &few, &running, target)
+            || small && windows::refute_all(problem, &few[..few.len().min(3)], &running, target)
     };
     let (mut bound, mut step) = (bound, 1);
     while refuted(bound + step - 1) {

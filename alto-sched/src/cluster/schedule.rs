@@ -105,15 +105,18 @@ impl Schedule {
         let order = sorted(&|item| self.slots[item].start);
         let mut ends = sorted(&|item| self.end(problem, item)).into_iter().peekable();
         let busy = busy(problem, snapshot, now);
-        let mut pools: Vec<Pool> =
-            (0..problem.nodes.len()).map(|node| Pool::new(problem, snapshot, &busy, node)).collect();
+        // Few tasks are on few of many nodes.
+        let mut pools: Vec<Option<Pool>> = (0..problem.nodes.len()).map(|_| None).collect();
         let mut devices: Vec<Vec<u32>> = vec![Vec::new(); order.len()];
         let mut wishes = Wishes::new(problem, snapshot, &order, now);
         for (start, item) in order {
             while let Some((_, ended)) = ends.next_if(|end| end.0 <= start) {
-                pools[self.slots[ended].node].give_all(&devices[ended]);
+                if let Some(pool) = &mut pools[self.slots[ended].node] {
+                    pool.give_all(&devices[ended]);
+                }
             }
-            let pool = &mut pools[self.slots[item].node];
+            let node = self.slots[item].node;
+            let pool = pools[node].get_or_insert_with(|| Pool::new(problem, snapshot, &busy, node));
             pool.advance(start);
             let width = self.mode(problem, item).width as usize;
             devices[item] = pool.take(width, (start, item), self.end(problem, item), &mut wishes);

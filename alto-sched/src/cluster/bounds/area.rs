@@ -1,16 +1,16 @@
 //! No more can be done in a time than all devices working without a break do.
 
-use super::measure::Measure;
+use super::measure::{self, Measure};
 use crate::cluster::problem::{Class, Problem, Time};
 
 /// The area bound under one measure, releases included: what is released at `r` or later takes its area's time from
 /// `r` on.
 ///
-/// `durations` is [`by_width`] of the problem, which saves looking at each task for each measure.
-pub(crate) fn bound(problem: &Problem, measure: &Measure, durations: Option<&[Vec<u128>]>) -> Time {
-    let supply = Supply { rate: measure.rate(problem), busy: measure.busy(problem) };
+/// What is known of the problem saves looking at each task for each measure.
+pub(crate) fn bound(problem: &Problem, measure: &Measure, known: &Known) -> Time {
+    let supply = Supply { rate: measure.rate(problem), busy: measure.busy(&known.running) };
     let energies = || (0..problem.items.len()).map(|item| measure.energy(problem, item));
-    let all = match durations {
+    let all = match &known.durations {
         Some(durations) => measure.energy_by_width(durations),
         None => energies().sum(),
     };
@@ -27,8 +27,20 @@ pub(crate) fn bound(problem: &Problem, measure: &Measure, durations: Option<&[Ve
     bound
 }
 
+/// What all measures look at.
+pub(crate) struct Known {
+    durations: Option<Vec<Vec<u128>>>,
+    running: Vec<(Time, usize, u32)>,
+}
+
+impl Known {
+    pub(crate) fn new(problem: &Problem) -> Known {
+        Known { durations: by_width(problem), running: measure::running(problem) }
+    }
+}
+
 /// For each class and width, how long the tasks that have it take in all; `None` if some task has a choice.
-pub(crate) fn by_width(problem: &Problem) -> Option<Vec<Vec<u128>>> {
+fn by_width(problem: &Problem) -> Option<Vec<Vec<u128>>> {
     let width = |class: &Class| vec![0; class.capacity as usize + 1];
     let mut durations: Vec<Vec<u128>> = problem.classes.iter().map(width).collect();
     if !problem.is_rigid() {
@@ -70,13 +82,13 @@ impl Supply {
 ///
 /// The linear program that spreads each task over its modes has the best factors as its dual solution; any factors give
 /// a valid bound, so finding them by coordinate search is safe.
-pub(crate) fn factors(problem: &Problem, measure: &Measure, durations: Option<&[Vec<u128>]>) -> Vec<u64> {
+pub(crate) fn factors(problem: &Problem, measure: &Measure, known: &Known) -> Vec<u64> {
     const FINE: f64 = 4096.0;
     let classes = problem.classes.len();
     if classes < 2 {
         return vec![1; classes];
     }
-    let value = |factors: &[u64]| bound(problem, &measure.scaled(factors), durations);
+    let value = |factors: &[u64]| bound(problem, &measure.scaled(factors), known);
     let alone = |class: usize| -> Vec<u64> { (0..classes).map(|other| u64::from(other == class)).collect() };
     let many = problem.items.len() > 2000 || problem.modes.len() > 20_000;
     let single = (0..classes.min(if many { 8 } else { 64 })).map(alone).max_by_key(|factors| value(factors));

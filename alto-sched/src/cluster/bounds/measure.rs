@@ -6,7 +6,7 @@
 //! Carvalho, "A survey of dual-feasible and superadditive functions" (2010): `u` and `f0` of Fekete and Schepers
 //! (2001), `f2` of Carlier, Clautiaux and Moukrim (2007), `bj` of Burdett and Johnson (1977).
 
-use crate::cluster::problem::{Problem, Time, gcd};
+use crate::cluster::problem::{Bin, Problem, Time, gcd};
 
 /// What a device-second counts, for tasks of each width on nodes of each class.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -64,13 +64,9 @@ impl Measure {
             .sum()
     }
 
-    /// Until when the tasks that run already count how much, in order.
-    pub(crate) fn busy(&self, problem: &Problem) -> Vec<(Time, u128)> {
-        let load = |class: usize, &(until, width): &(Time, u32)| (until, u128::from(self.load(class, width)));
-        let mut busy: Vec<(Time, u128)> =
-            problem.nodes.iter().flat_map(|node| node.busy.iter().map(move |busy| load(node.class, busy))).collect();
-        busy.sort_unstable();
-        busy
+    /// Until when each of these running tasks counts how much.
+    pub(crate) fn busy(&self, running: &[(Time, usize, u32)]) -> Vec<(Time, u128)> {
+        running.iter().map(|&(until, class, width)| (until, u128::from(self.load(class, width)))).collect()
     }
 
     fn divide_by_common_factor(&mut self) {
@@ -79,6 +75,14 @@ impl Measure {
             self.loads.iter_mut().flatten().for_each(|load| *load /= all);
         }
     }
+}
+
+/// Until when tasks that run already take how many devices of which class, in order of time.
+pub(crate) fn running(problem: &Problem) -> Vec<(Time, usize, u32)> {
+    let of_node = |node: &Bin| node.busy.iter().map(|&(until, width)| (until, node.class, width)).collect::<Vec<_>>();
+    let mut running: Vec<(Time, usize, u32)> = problem.nodes.iter().flat_map(of_node).collect();
+    running.sort_unstable();
+    running
 }
 
 /// The measures that are worth a try on this problem: all for small nodes, a choice of them for large ones.

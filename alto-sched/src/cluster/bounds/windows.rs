@@ -5,19 +5,24 @@ use super::measure::Measure;
 use crate::cluster::problem::{Mode, Problem, Time};
 
 /// Whether the work that must lie in some window shows that no schedule ends by `target`.
-pub(crate) fn refute(problem: &Problem, measures: &[Measure], target: Time) -> bool {
+pub(crate) fn refute(problem: &Problem, measures: &[Measure], running: &[(Time, usize, u32)], target: Time) -> bool {
     let ends = ends(problem, target);
     measures.iter().any(|measure| {
-        let demand = Demand::new(problem, measure, target);
+        let demand = Demand::new(problem, measure, running, target);
         ends.iter().any(|&from| demand.is_over(from, target - from.min(target)) || demand.is_over(from, target))
     })
 }
 
 /// As [`refute`], for any two ends of a window; for small problems.
-pub(crate) fn refute_all(problem: &Problem, measures: &[Measure], target: Time) -> bool {
+pub(crate) fn refute_all(
+    problem: &Problem,
+    measures: &[Measure],
+    running: &[(Time, usize, u32)],
+    target: Time,
+) -> bool {
     let ends = ends(problem, target);
     measures.iter().any(|measure| {
-        let demand = Demand::new(problem, measure, target);
+        let demand = Demand::new(problem, measure, running, target);
         ends.iter().enumerate().any(|(index, &to)| ends[..index].iter().any(|&from| demand.is_over(from, to)))
     })
 }
@@ -52,8 +57,8 @@ struct Demand<'a> {
 }
 
 impl<'a> Demand<'a> {
-    fn new(problem: &'a Problem, measure: &'a Measure, target: Time) -> Demand<'a> {
-        let busy = measure.busy(problem);
+    fn new(problem: &'a Problem, measure: &'a Measure, running: &[(Time, usize, u32)], target: Time) -> Demand<'a> {
+        let busy = measure.busy(running);
         let mut held = vec![(0, 0, busy.iter().map(|busy| busy.1).sum::<u128>())];
         held.extend(busy.into_iter().scan(held[0], |(last, done, load), (until, less)| {
             *done += *load * u128::from(until - *last);
@@ -110,6 +115,7 @@ fn in_time(problem: &Problem, item: usize, target: Time) -> impl Iterator<Item =
 mod tests {
     use proptest::prelude::*;
 
+    use super::super::measure;
     use super::*;
     use crate::{Choice, Cluster, Running, Snapshot, Task};
 
@@ -119,7 +125,7 @@ mod tests {
         let held = busy.map(|(class, &(until, width))| {
             u128::from(measure.load(class, width)) * u128::from(until.min(to).saturating_sub(from))
         });
-        let demand = Demand::new(problem, measure, target);
+        let demand = Demand::new(problem, measure, &[], target);
         held.sum::<u128>() + (0..problem.items.len()).map(|item| demand.wanted(item, from, to)).sum::<u128>()
     }
 
@@ -150,7 +156,7 @@ mod tests {
             let problem = Problem::new(&snapshot).expect("a snapshot that makes sense");
             let target = target * 1_000_000 / problem.unit;
             for measure in super::super::measure::all(&problem) {
-                let demand = Demand::new(&problem, &measure, target);
+                let demand = Demand::new(&problem, &measure, &measure::running(&problem), target);
                 let ends = ends(&problem, target);
                 for (&from, &to) in ends.iter().flat_map(|from| ends.iter().map(move |to| (from, to))) {
                     let over = from < to

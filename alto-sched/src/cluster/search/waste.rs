@@ -1,6 +1,6 @@
 //! How much the devices may still be idle if all is to end by the target.
 
-use crate::cluster::bounds::measure::Measure;
+use crate::cluster::bounds::measure::{self, Measure};
 use crate::cluster::problem::{Problem, Time};
 
 /// A budget for each measure: what the devices can do until the target, less what there is to do.
@@ -85,7 +85,7 @@ impl Account {
             return None;
         }
         let held = |busy: &(Time, u128)| busy.1 * u128::from(busy.0.min(target));
-        let running = measure.busy(problem);
+        let running = measure.busy(&measure::running(problem));
         let energy: u128 = (0..problem.items.len()).map(|item| measure.energy(problem, item)).sum();
         if energy > i64::MAX as u128 / 8 {
             return None;
