@@ -7,6 +7,7 @@ use alto_sched::{Placement, Scheduler, Task};
 use super::clock::{FAR, floor, micros, seconds};
 use super::error::FleetError;
 use super::event::{Cause, Change, EVENT_VERSION, Event, EventKind, Replan};
+use super::former::Former;
 use super::planning::{self, Fault, Planned};
 use super::queue::Queue;
 use super::report::TaskReport;
@@ -31,6 +32,7 @@ pub(super) struct Course<'a> {
     pub(super) now: f64,
     queue: Queue,
     roster: Roster,
+    former: Former,
     /// Why the plan holds no longer.
     causes: Vec<Cause>,
     pub(super) tasks: Vec<TaskReport>,
@@ -55,6 +57,7 @@ impl<'a> Course<'a> {
             now: 0.0,
             queue,
             roster: Roster::default(),
+            former: Former::new(&fleet.cluster),
             causes: vec![],
             tasks: vec![],
             replans: 0,
@@ -157,8 +160,7 @@ impl<'a> Course<'a> {
             return Ok(());
         }
         self.roster.settle();
-        let Some(planned) = self.plan()? else { return Ok(()) };
-        let before = self.queue.makespan(self.now);
+        let Some((before, planned)) = self.plan()? else { return Ok(()) };
         let Planned { placements, makespan: after, lower_bound } = planned;
         let mut changes = vec![];
         for (place, to) in placements.into_iter().enumerate() {
@@ -173,9 +175,9 @@ impl<'a> Course<'a> {
         Ok(())
     }
 
-    /// The plan for those that wait, as many as a plan may hold, without those that nobody can plan; `None` if nobody is
-    /// left.
-    fn plan(&mut self) -> Result<Option<Planned>, FleetError> {
+    /// The plan for those that wait, as many as a plan may hold, without those that nobody can plan, and what would
+    /// become of the former one; `None` if nobody is left.
+    fn plan(&mut self) -> Result<Option<(f64, Planned)>, FleetError> {
         let began = Instant::now();
         let snapshot = self.queue.snapshot();
         (snapshot.now, snapshot.running) = (self.now, std::mem::take(self.roster.running()));
@@ -186,7 +188,7 @@ impl<'a> Course<'a> {
             }
             let free = self.queue.free();
             match planning::plan(self.scheduler, self.queue.snapshot(), free) {
-                Ok(planned) => break Some(planned),
+                Ok(planned) => break Some((self.former.makespan(self.queue.snapshot()), planned)),
                 Err(Fault::Broken(source)) => {
                     return Err(FleetError::BrokenPlan { scheduler: format!("{:?}", self.scheduler), source });
                 }

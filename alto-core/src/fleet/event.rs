@@ -88,11 +88,11 @@ pub struct Replan {
     pub causes: Vec<Cause>,
     /// The tasks that have another start, other devices or another option than before, in the order of the queue.
     pub changes: Vec<Change>,
-    /// Seconds from now until the last of the waiting tasks was to end by the former plan, which doesn't know of those
-    /// that have just come.
+    /// Seconds from now until the last of the planned tasks would end, were the former plan kept: each task by the same
+    /// option on the same devices, in the same order, as early as what runs and its release let it. What that plan
+    /// doesn't have, as who has just come, follows behind all others, each where it ends first.
     pub before: f64,
-    /// The same by this plan, for all that wait. After an end or a corrected expectation, the difference is what planning
-    /// again has won.
+    /// The same by this plan.
     pub after: f64,
     /// Seconds that the latter is under in no plan.
     pub lower_bound: f64,
@@ -153,6 +153,15 @@ pub struct Change {
     pub to: Placement,
 }
 
+impl Replan {
+    /// Seconds that planning again won: by so much the last of the planned tasks ends earlier than by the former plan,
+    /// of which everything is known that this one knows. Less than 0 where a scheduler has other aims, or a bound on
+    /// [`overtaking`](super::Fleet::overtaking) costs so much.
+    pub fn won(&self) -> f64 {
+        self.before - self.after
+    }
+}
+
 impl Event {
     /// Tells the event to whoever listens through `tracing`.
     pub(super) fn trace(&self) {
@@ -190,7 +199,7 @@ impl fmt::Display for Replan {
             let separator = if index == 0 { "" } else { ", " };
             write!(f, "{separator}{cause}")?;
         }
-        write!(f, ": {} tasks move, the last ends in {after:.1} s, formerly {before:.1} s", changes.len())
+        write!(f, ": {} tasks move, the last ends in {after:.1} s, by the former plan in {before:.1} s", changes.len())
     }
 }
 

@@ -74,6 +74,7 @@ mod error;
 mod estimate;
 mod event;
 mod failure;
+mod former;
 mod planning;
 mod profile;
 mod profiles;

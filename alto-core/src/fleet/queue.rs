@@ -133,15 +133,7 @@ impl Queue {
 
     /// When the next task is planned to start.
     pub(super) fn next_start(&self) -> Option<f64> {
-        self.placements().map(|placement| placement.start).min_by(f64::total_cmp)
-    }
-
-    /// Seconds from now until the last task is planned to end.
-    pub(super) fn makespan(&self, now: f64) -> f64 {
-        self.placements().map(|placement| placement.end - now).fold(0.0, f64::max)
-    }
-
-    fn placements(&self) -> impl Iterator<Item = &Placement> {
-        self.snapshot.previous.iter().flatten()
+        let placements = self.snapshot.previous.iter().flatten();
+        placements.map(|placement| placement.start).min_by(f64::total_cmp)
     }
 }

@@ -14,3 +14,4 @@ mod setup;
 mod threads;
 mod training;
 mod window;
+mod won;
