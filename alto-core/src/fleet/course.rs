@@ -8,9 +8,9 @@ use super::clock::{FAR, floor, micros, seconds};
 use super::error::FleetError;
 use super::event::{Cause, Change, EVENT_VERSION, Event, EventKind, Replan};
 use super::former::Former;
+use super::ledger::Ledger;
 use super::planning::{self, Fault, Planned};
-use super::queue::Queue;
-use super::report::TaskReport;
+use super::queue::{Left, Queue};
 use super::roster::{Roster, Times};
 use super::run::Fleet;
 use super::site::{Signal, Site};
@@ -35,8 +35,7 @@ pub(super) struct Course<'a> {
     former: Former,
     /// Why the plan holds no longer.
     causes: Vec<Cause>,
-    pub(super) tasks: Vec<TaskReport>,
-    pub(super) replans: u64,
+    pub(super) ledger: Ledger,
     pub(super) planning: Duration,
 }
 
@@ -59,8 +58,7 @@ impl<'a> Course<'a> {
             roster: Roster::default(),
             former: Former::new(&fleet.cluster),
             causes: vec![],
-            tasks: vec![],
-            replans: 0,
+            ledger: Ledger::default(),
             planning: Duration::ZERO,
         })
     }
@@ -83,8 +81,8 @@ impl<'a> Course<'a> {
             match signal {
                 Signal::Arrived { task, profile_seconds } => self.arrive(task, profile_seconds)?,
                 Signal::Refused { name, error } => {
-                    let task = self.enlist(&name, 0.0);
-                    self.refuse(task, error.clone(), || FleetError::Refused { task, name, error })?;
+                    let task = self.ledger.tasks.len();
+                    self.refuse(task, name.clone(), error.clone(), || FleetError::Refused { task, name, error })?;
                 }
                 Signal::Expected { task, end } => self.expect(task, end)?,
                 Signal::Ended { task, error } => self.end(task, error)?,
@@ -94,28 +92,25 @@ impl<'a> Course<'a> {
     }
 
     fn arrive(&mut self, needs: Task, profile_seconds: f64) -> Result<(), FleetError> {
-        let task = self.enlist(&needs.name, profile_seconds);
+        let task = self.ledger.tasks.len();
         if let Err(fault) = needs.check(&self.fleet.cluster) {
             let name = needs.name;
-            return self.refuse(task, fault.to_string(), || FleetError::Task { task, name, fault });
+            return self.refuse(task, name.clone(), fault.to_string(), || FleetError::Task { task, name, fault });
         }
-        self.emit(EventKind::Arrived { task, needs: needs.clone(), profile_seconds });
+        self.emit(EventKind::Arrived { task, needs: needs.clone(), profile_seconds })?;
         self.queue.join(task, needs, self.now);
         self.causes.push(Cause::Arrived { task });
         Ok(())
     }
 
-    /// Gives a task its number.
-    fn enlist(&mut self, name: &str, profile_seconds: f64) -> usize {
-        self.tasks.push(TaskReport::new(name, self.now, profile_seconds));
-        self.tasks.len() - 1
-    }
-
-    fn refuse(&mut self, task: usize, why: String, error: impl FnOnce() -> FleetError) -> Result<(), FleetError> {
-        let report = &mut self.tasks[task];
-        report.failure = Some(why.clone());
-        let name = report.name.clone();
-        self.emit(EventKind::Refused { task, name, error: why });
+    fn refuse(
+        &mut self,
+        task: usize,
+        name: String,
+        why: String,
+        error: impl FnOnce() -> FleetError,
+    ) -> Result<(), FleetError> {
+        self.emit(EventKind::Refused { task, name, error: why })?;
         if self.fleet.skip_bad { Ok(()) } else { Err(error()) }
     }
 
@@ -127,7 +122,7 @@ impl<'a> Course<'a> {
         *expected = end;
         let (from, started) = (times.planned, times.started);
         let left = (from - now).max(LEAST_LEFT * (from - started));
-        self.emit(EventKind::Expected { task, end });
+        self.emit(EventKind::Expected { task, end })?;
         if (end - from).abs() > self.fleet.threshold * left {
             self.causes.push(Cause::Moved { task, from, to: end });
         }
@@ -138,13 +133,10 @@ impl<'a> Course<'a> {
         if !self.roster.end(task) {
             return Err(self.not_running(task));
         }
-        let report = &mut self.tasks[task];
-        report.ended = Some(self.now);
-        report.failure = error.clone();
         self.emit(match error {
             None => EventKind::Ended { task },
             Some(error) => EventKind::Failed { task, error },
-        });
+        })?;
         self.causes.push(Cause::Ended { task });
         Ok(())
     }
@@ -170,9 +162,7 @@ impl<'a> Course<'a> {
                 changes.push(Change { task, from: slot.replace(to.clone()), to });
             }
         }
-        self.replans += 1;
-        self.emit(EventKind::Replanned(Replan { causes, changes, before, after, lower_bound }));
-        Ok(())
+        self.emit(EventKind::Replanned(Replan { causes, changes, before, after, lower_bound }))
     }
 
     /// The plan for those that wait, as many as a plan may hold, without those that nobody can plan, and what would
@@ -194,9 +184,9 @@ impl<'a> Course<'a> {
                 }
                 Err(Fault::Plan { first, error }) => match planning::culprit(&error) {
                     Some(place) => {
-                        let task = self.queue.leave(first + place).task;
+                        let Left { task, name, .. } = self.queue.leave(first + place);
                         let error = planning::renumbered(error, task);
-                        self.refuse(task, error.to_string(), || error.into())?;
+                        self.refuse(task, name, error.to_string(), || error.into())?;
                     }
                     None => return Err(error.into()),
                 },
@@ -209,7 +199,7 @@ impl<'a> Course<'a> {
 
     /// Starts the tasks whose start has come, those that came first before the others, until one of them is a reason to
     /// plan anew.
-    pub(super) fn start_due(&mut self, site: &mut dyn Site) {
+    pub(super) fn start_due(&mut self, site: &mut dyn Site) -> Result<(), FleetError> {
         let mut place = 0;
         // Those behind one that may be overtaken no more are planned to start after it.
         let mut free = self.queue.free();
@@ -217,14 +207,15 @@ impl<'a> Course<'a> {
             match self.queue.planned(place).filter(|placement| placement.start <= self.now).cloned() {
                 Some(placement) if self.are_free(&placement.devices) => {
                     let is_last_free = place + 1 == free && free < self.queue.len();
-                    if self.start(place, placement, site, is_last_free) {
-                        return;
+                    if self.start(place, placement, site, is_last_free)? {
+                        break;
                     }
                     free -= 1;
                 }
                 _ => place += 1,
             }
         }
+        Ok(())
     }
 
     /// Whether all of these are free. If not, whoever has them keeps them longer than the plan says: a reason to plan anew.
@@ -245,14 +236,19 @@ impl<'a> Course<'a> {
     }
 
     /// Starts the task at this place of the queue. Whether that is a reason to plan anew.
-    fn start(&mut self, place: usize, planned: Placement, site: &mut dyn Site, is_last_free: bool) -> bool {
+    fn start(
+        &mut self,
+        place: usize,
+        planned: Placement,
+        site: &mut dyn Site,
+        is_last_free: bool,
+    ) -> Result<bool, FleetError> {
         let left = self.queue.leave(place);
         let task = left.task;
         let length = micros(planned.end) - micros(planned.start);
         let placement = Placement { start: self.now, end: seconds(micros(self.now) + length), ..planned };
         self.roster.start(task, left.name, &placement);
-        self.tasks[task].start(&placement, left.overtaken);
-        self.emit(EventKind::Started { task, placement: placement.clone() });
+        self.emit(EventKind::Started { task, placement: placement.clone(), overtaken: left.overtaken })?;
         site.start(task, &placement);
         let held = self.queue.overtake(place);
         self.causes.extend(held.into_iter().map(|task| Cause::Held { task }));
@@ -262,7 +258,8 @@ impl<'a> Course<'a> {
         if self.queue.is_short() {
             self.causes.push(Cause::Few { left: self.queue.len() });
         }
-        self.causes.iter().any(|cause| matches!(cause, Cause::Held { .. } | Cause::Passed { .. } | Cause::Few { .. }))
+        let is_reason = |cause: &Cause| matches!(cause, Cause::Held { .. } | Cause::Passed { .. } | Cause::Few { .. });
+        Ok(self.causes.iter().any(is_reason))
     }
 
     /// The first of the tasks that run or wait, and how many run.
@@ -270,11 +267,13 @@ impl<'a> Course<'a> {
         self.roster.first().map(|task| (task, self.roster.len()))
     }
 
-    fn emit(&mut self, kind: EventKind) {
+    fn emit(&mut self, kind: EventKind) -> Result<(), FleetError> {
         self.turn += u64::from(!self.told);
         self.told = true;
         let event = Event { version: EVENT_VERSION, turn: self.turn, seconds: self.now, kind };
         event.trace();
+        self.ledger.note(&event)?;
         (self.observe)(&event);
+        Ok(())
     }
 }

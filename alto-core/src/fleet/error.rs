@@ -56,6 +56,16 @@ pub enum FleetError {
         /// How many tasks run.
         running: usize,
     },
+    /// A list of events tells of a task before it comes: it isn't whole, or out of order.
+    #[error(
+        "the events tell of task {task}, but {arrived} tasks have come; expected all events of a run from its first on"
+    )]
+    NotArrived {
+        /// The number that they tell.
+        task: usize,
+        /// How many tasks have come.
+        arrived: usize,
+    },
     /// The site has nothing more to tell, though tasks run: a recording that stops before its end, for instance.
     #[error("the site has nothing more to tell, but {running} tasks run, the first of them task {task}")]
     Silent {

@@ -65,6 +65,8 @@ pub enum EventKind {
         task: usize,
         /// Its devices, and when it is planned to end.
         placement: Placement,
+        /// How many tasks that came later started before it.
+        overtaken: u32,
     },
     /// A task ended and its devices are free.
     Ended {
@@ -182,7 +184,7 @@ impl fmt::Display for EventKind {
             Self::Refused { task, name, error } => write!(f, "task {task} ({name}) is refused: {error}"),
             Self::Expected { task, end } => write!(f, "task {task} is expected to end at {end:.1} s"),
             Self::Replanned(replan) => replan.fmt(f),
-            Self::Started { task, placement } => {
+            Self::Started { task, placement, .. } => {
                 write!(f, "task {task} starts on {} devices, to end at {:.1} s", placement.devices.len(), placement.end)
             }
             Self::Ended { task } => write!(f, "task {task} ends"),

@@ -75,6 +75,7 @@ mod estimate;
 mod event;
 mod failure;
 mod former;
+mod ledger;
 mod planning;
 mod profile;
 mod profiles;

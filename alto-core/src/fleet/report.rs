@@ -1,10 +1,14 @@
 //! What a run of a fleet came to.
 
-use alto_sched::Placement;
+use std::time::Duration;
+
+use alto_sched::Scheduler;
 use serde::{Deserialize, Serialize};
 
 use super::course::Course;
 use super::error::FleetError;
+use super::event::Event;
+use super::ledger::Ledger;
 use super::run::Fleet;
 use crate::version;
 
@@ -36,9 +40,9 @@ pub struct TaskReport {
     pub name: String,
     /// When it came.
     pub arrived: f64,
-    /// When it started; `None` if it was refused.
+    /// When it started; `None` if it was refused or waits.
     pub started: Option<f64>,
-    /// When it ended or failed.
+    /// When it ended or failed; `None` also while it runs.
     pub ended: Option<f64>,
     /// When it was to end, as planned at its start.
     pub planned: Option<f64>,
@@ -46,13 +50,13 @@ pub struct TaskReport {
     pub devices: Vec<u32>,
     /// How many tasks that came later started before it.
     pub overtaken: u32,
-    /// Seconds spent on measuring how long it takes.
+    /// Seconds spent on measuring how long it takes; 0 for a task that was refused as it came.
     pub profile_seconds: f64,
     /// Why it failed or was refused.
     pub failure: Option<String>,
 }
 
-/// Sums over a run.
+/// Sums over a run, or over what there is of it.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Totals {
@@ -62,7 +66,9 @@ pub struct Totals {
     pub failed: u64,
     /// Tasks that were refused.
     pub refused: u64,
-    /// Seconds from the first arrival of a task that ran to the last end.
+    /// Tasks that run or wait: none once a run is over.
+    pub unfinished: u64,
+    /// Seconds from the first arrival of a task that ran to the last end, or to the last event while a task runs.
     pub makespan: f64,
     /// Device-seconds in use, over those that all devices have during the makespan, 0 to 1.
     pub utilization: f64,
@@ -72,8 +78,9 @@ pub struct Totals {
     pub longest_wait: f64,
     /// How often the waiting tasks were planned anew.
     pub replans: u64,
-    /// Seconds spent on that, on the machine that plans.
-    pub planning_seconds: f64,
+    /// Seconds spent on that by the clock of the machine that plans. `None` in a report that was made of events, which
+    /// don't tell: the same run gives the same events on any machine.
+    pub planning_seconds: Option<f64>,
     /// Seconds spent on measuring how long tasks take.
     pub profile_seconds: f64,
     /// Seconds that tasks ran, one by one.
@@ -89,7 +96,7 @@ impl Totals {
 }
 
 impl TaskReport {
-    pub(super) fn new(name: &str, now: f64, profile_seconds: f64) -> Self {
+    pub(super) fn new(name: &str, now: f64) -> Self {
         Self {
             name: name.to_owned(),
             arrived: now,
@@ -98,15 +105,9 @@ impl TaskReport {
             planned: None,
             devices: vec![],
             overtaken: 0,
-            profile_seconds,
+            profile_seconds: 0.0,
             failure: None,
         }
-    }
-
-    pub(super) fn start(&mut self, placement: &Placement, overtaken: u32) {
-        (self.started, self.planned) = (Some(placement.start), Some(placement.end));
-        self.devices.clone_from(&placement.devices);
-        self.overtaken = overtaken;
     }
 
     /// Seconds from its arrival to its start.
@@ -120,46 +121,84 @@ impl TaskReport {
     }
 }
 
-impl Course<'_> {
-    /// What the run came to.
-    pub(super) fn into_report(self) -> Result<Report, FleetError> {
-        if let Some((task, running)) = self.unfinished() {
-            return Err(FleetError::Silent { task, running });
-        }
-        let totals = Totals {
-            replans: self.replans,
-            planning_seconds: self.planning.as_secs_f64(),
-            ..totals(self.fleet, &self.tasks)
-        };
-        Ok(Report {
+impl Report {
+    /// What a run came to by these events, which are all of it or the first of them, in order: after an error or a crash,
+    /// or while it goes on. Settings and scheduler are those of the run.
+    ///
+    /// ```
+    /// use alto_core::fleet::{Event, Fleet, Report, Timeline, Virtual};
+    /// use alto_sched::{Backfill, Cluster, Task};
+    ///
+    /// let mut site = Virtual::default();
+    /// site.submit(0.0, Task::rigid("a", 2, 100.0), |_| Timeline::lasting(60.0));
+    /// site.submit(10.0, Task::rigid("too wide", 3, 5.0), |_| Timeline::lasting(5.0));
+    /// let fleet = Fleet::new(Cluster::single("H100", 2));
+    /// let mut log: Vec<Event> = vec![];
+    /// assert!(fleet.run(&Backfill, &mut site, &mut |event| log.push(event.clone())).is_err());
+    ///
+    /// let report = Report::from_events(&fleet, &Backfill, &log)?;
+    /// assert_eq!((report.totals.unfinished, report.totals.refused), (1, 1));
+    /// assert_eq!((report.totals.makespan, report.totals.utilization), (10.0, 1.0));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The events tell of a task of which they don't say that it came.
+    pub fn from_events<'a>(
+        fleet: &Fleet,
+        scheduler: &dyn Scheduler,
+        events: impl IntoIterator<Item = &'a Event>,
+    ) -> Result<Self, FleetError> {
+        let mut ledger = Ledger::default();
+        events.into_iter().try_for_each(|event| ledger.note(event))?;
+        Ok(Self::new(fleet, scheduler, ledger, None))
+    }
+
+    fn new(fleet: &Fleet, scheduler: &dyn Scheduler, ledger: Ledger, planning: Option<Duration>) -> Self {
+        let planning_seconds = planning.map(|planning| planning.as_secs_f64());
+        Self {
             version: REPORT_VERSION,
-            fleet: self.fleet.clone(),
-            scheduler: format!("{:?}", self.scheduler),
-            tasks: self.tasks,
-            totals,
-        })
+            fleet: fleet.clone(),
+            scheduler: format!("{scheduler:?}"),
+            totals: Totals { planning_seconds, ..totals(fleet, &ledger) },
+            tasks: ledger.tasks,
+        }
     }
 }
 
-fn totals(fleet: &Fleet, tasks: &[TaskReport]) -> Totals {
+impl Course<'_> {
+    /// What the run came to.
+    pub(super) fn into_report(self) -> Result<Report, FleetError> {
+        match self.unfinished() {
+            Some((task, running)) => Err(FleetError::Silent { task, running }),
+            None => Ok(Report::new(self.fleet, self.scheduler, self.ledger, Some(self.planning))),
+        }
+    }
+}
+
+fn totals(fleet: &Fleet, Ledger { tasks, replans, now }: &Ledger) -> Totals {
     let ran = || tasks.iter().filter(|task| task.started.is_some());
+    let count = |is: &dyn Fn(&TaskReport) -> bool| tasks.iter().filter(|task| is(task)).count() as u64;
+    // A task that runs has its devices until now.
+    let run = |task: &TaskReport| task.ended.unwrap_or(*now) - task.started.unwrap_or(*now);
     let first = ran().map(|task| task.arrived).fold(f64::INFINITY, f64::min);
-    let last = ran().filter_map(|task| task.ended).fold(first, f64::max);
+    let last = ran().map(|task| task.ended.unwrap_or(*now)).fold(first, f64::max);
     let makespan = if last > first { last - first } else { 0.0 };
     let devices: usize = fleet.cluster.nodes.iter().map(|node| node.devices.len()).sum();
-    let busy: f64 = ran().filter_map(|task| Some(task.run()? * task.devices.len() as f64)).sum();
+    let busy: f64 = ran().map(|task| run(task) * task.devices.len() as f64).sum();
     let waits = || ran().filter_map(TaskReport::wait);
-    let failed = ran().filter(|task| task.failure.is_some()).count() as u64;
     Totals {
-        finished: ran().count() as u64 - failed,
-        failed,
-        refused: tasks.len() as u64 - ran().count() as u64,
+        finished: count(&|task| task.ended.is_some() && task.failure.is_none()),
+        failed: count(&|task| task.ended.is_some() && task.failure.is_some()),
+        refused: count(&|task| task.started.is_none() && task.failure.is_some()),
+        unfinished: count(&|task| task.ended.is_none() && task.failure.is_none()),
         makespan,
         utilization: if makespan > 0.0 { busy / (devices as f64 * makespan) } else { 0.0 },
         mean_wait: waits().sum::<f64>() / ran().count().max(1) as f64,
         longest_wait: waits().fold(0.0, f64::max),
+        replans: *replans,
+        planning_seconds: None,
         profile_seconds: tasks.iter().map(|task| task.profile_seconds).sum(),
-        run_seconds: ran().filter_map(TaskReport::run).sum(),
-        ..Totals::default()
+        run_seconds: ran().map(run).sum(),
     }
 }

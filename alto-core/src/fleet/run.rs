@@ -59,7 +59,8 @@ impl Fleet {
     ///
     /// # Errors
     /// A setting is out of range, a task can't run and is not to be skipped, the scheduler gives no plan or a wrong one,
-    /// or the site contradicts itself. A task that fails is no error: it stands in the report.
+    /// or the site contradicts itself. What happened until then is in the events: [`Report::from_events`]. A task that
+    /// fails is no error: it stands in the report.
     pub fn run(
         &self,
         scheduler: &dyn Scheduler,
@@ -69,7 +70,7 @@ impl Fleet {
         let mut course = Course::new(self, scheduler, observe)?;
         loop {
             course.replan()?;
-            course.start_due(site);
+            course.start_due(site)?;
             if course.is_settled() {
                 let Some(signals) = site.next(course.next_start()) else { break };
                 course.take(site.now(), signals)?;

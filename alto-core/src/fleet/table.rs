@@ -45,13 +45,16 @@ impl fmt::Display for Table<'_> {
             totals.makespan,
             100.0 * totals.utilization
         )?;
+        if totals.unfinished > 0 {
+            writeln!(f, "{} tasks run or wait still.", totals.unfinished)?;
+        }
+        let planning = totals.planning_seconds.map_or_else(String::new, |seconds| format!(", in {seconds:.3} s"));
         writeln!(
             f,
-            "They waited {:.1} s on average, {:.1} s at most. Planned {} times, in {:.3} s; profiles took {:.2}% of the time.",
+            "They waited {:.1} s on average, {:.1} s at most. Planned {} times{planning}; profiles took {:.2}% of the time.",
             totals.mean_wait,
             totals.longest_wait,
             totals.replans,
-            totals.planning_seconds,
             100.0 * totals.profile_share()
         )
     }
@@ -59,10 +62,12 @@ impl fmt::Display for Table<'_> {
 
 fn cells(task: &TaskReport) -> [String; HEADER.len()] {
     let seconds = |time: Option<f64>| time.map_or_else(|| "-".to_owned(), |time| format!("{time:.1}"));
-    let ended = match (&task.failure, task.started) {
-        (None, _) => "finished".to_owned(),
-        (Some(why), Some(_)) => format!("failed: {why}"),
-        (Some(why), None) => format!("refused: {why}"),
+    let ended = match (&task.failure, task.started, task.ended) {
+        (None, _, Some(_)) => "finished".to_owned(),
+        (None, Some(_), None) => "runs".to_owned(),
+        (None, None, None) => "waits".to_owned(),
+        (Some(why), Some(_), _) => format!("failed: {why}"),
+        (Some(why), None, _) => format!("refused: {why}"),
     };
     let arrived = seconds(Some(task.arrived));
     [task.name.clone(), arrived, seconds(task.wait()), seconds(task.run()), ranges(&task.devices), ended]

@@ -23,7 +23,7 @@ pub(crate) fn follow(events: &[Event], cluster: &Cluster) -> BTreeMap<usize, u32
             EventKind::Refused { task, .. } => {
                 waiting.remove(task);
             }
-            EventKind::Started { task, placement } => {
+            EventKind::Started { task, placement, overtaken: told } => {
                 let (needs, since, count) = waiting.remove(task).expect("a task that waits");
                 check_place(&needs, placement, cluster);
                 assert!(placement.start == now && now >= since, "{event:?}: it may not before {since}");
@@ -32,6 +32,7 @@ pub(crate) fn follow(events: &[Event], cluster: &Cluster) -> BTreeMap<usize, u32
                     assert!(shared.is_none(), "{event:?}: device {shared:?} is task {other}'s");
                 }
                 running.insert(*task, placement.clone());
+                assert_eq!(*told, count, "{event:?}");
                 overtaken.insert(*task, count);
                 for (other, (_, earlier, count)) in &mut waiting {
                     *count += u32::from((*earlier, *other) < (since, *task));

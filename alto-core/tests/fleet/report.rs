@@ -1,6 +1,6 @@
 //! What a run says of itself.
 
-use alto_core::fleet::{Fleet, Report, Timeline, Virtual};
+use alto_core::fleet::{Event, Fleet, Report, Timeline, Virtual};
 use alto_sched::{Backfill, Cluster, Task};
 
 use super::setup::{Submitted, plain, run, site};
@@ -55,4 +55,44 @@ fn a_report_survives_a_file_and_is_a_table() {
 fn a_run_of_nothing_is_a_report_too() {
     let report = Fleet::new(Cluster::single("H100", 4)).run(&Backfill, &mut Virtual::default(), &mut |_| {}).unwrap();
     assert_eq!((report.tasks.len(), report.totals.makespan, report.totals.utilization), (0, 0.0, 0.0));
+}
+
+#[test]
+fn a_report_made_of_the_events_is_the_runs_but_for_the_time_that_planning_took() {
+    let fleet = Fleet { skip_bad: true, ..Fleet::new(Cluster::single("H100", 4)) };
+    let mut site = site(&[plain(0.0, "a", 2, 20.0), Submitted { fails: true, ..plain(1.0, "b", 4, 10.0) }]);
+    site.submit_profiled(2.0, Task::rigid("c", 1, 9.0), 1.5, |_| Timeline::lasting(9.0));
+    site.submit(3.0, Task::rigid("too wide", 5, 9.0), |_| Timeline::lasting(9.0));
+    let mut log: Vec<Event> = vec![];
+    let mut report = fleet.run(&Backfill, &mut site, &mut |event| log.push(event.clone())).unwrap();
+    assert!(report.totals.planning_seconds.take().is_some_and(|seconds| seconds > 0.0));
+    assert_eq!(Report::from_events(&fleet, &Backfill, &log).unwrap(), report);
+    let totals = report.totals;
+    assert_eq!((totals.finished, totals.failed, totals.refused, totals.unfinished), (2, 1, 1, 0));
+}
+
+#[test]
+fn the_first_events_of_a_run_are_a_report_of_what_was_until_then() {
+    let fleet = Fleet::new(Cluster::single("H100", 4));
+    let (_, log) = run(&fleet, &Backfill, &[plain(10.0, "a", 2, 20.0), plain(15.0, "b", 4, 10.0)]);
+    let until = log.iter().position(|event| event.seconds > 15.0).expect("a later event");
+    let report = Report::from_events(&fleet, &Backfill, &log[..until]).unwrap();
+    let totals = report.totals;
+    assert_eq!((totals.finished, totals.unfinished, totals.replans), (0, 2, 2));
+    // Two of four devices, for the 5 s since the first came.
+    assert_eq!((totals.makespan, totals.utilization, totals.run_seconds), (5.0, 0.5, 5.0));
+    let table = report.table().to_string();
+    let lines: Vec<&str> = table.lines().collect();
+    assert_eq!(&lines[1..3], ["a     10.0     0.0    -      0-1  runs", "b     15.0       -    -        -  waits"]);
+    assert_eq!(lines[5], "2 tasks run or wait still.");
+}
+
+#[test]
+fn events_that_begin_in_the_middle_are_an_error() {
+    let fleet = Fleet::new(Cluster::single("H100", 1));
+    let (_, log) = run(&fleet, &Backfill, &[plain(0.0, "a", 1, 10.0), plain(5.0, "b", 1, 10.0)]);
+    let middle = log.iter().position(|event| event.seconds > 0.0).expect("a later event");
+    let error = Report::from_events(&fleet, &Backfill, &log[middle..]).unwrap_err();
+    let expected = "the events tell of task 1, but 0 tasks have come; expected all events of a run from its first on";
+    assert_eq!(error.to_string(), expected);
 }
