@@ -2,7 +2,8 @@
 //! early and late in the run, beside how many tasks wait then: the history costs nothing, the queue does.
 //!
 //! `cargo bench -p alto-core --no-default-features --bench fleet -- [TASKS] [LOAD] [SCHEDULER]`; at a load of `inf` all
-//! tasks come at once. One thread, in seconds of CPU time, so that a busy machine counts as an idle one.
+//! tasks come at once, and no plan is made of all of them. One thread, in seconds of CPU time, so that a busy machine
+//! counts as an idle one.
 
 use alto_core::fleet::{EventKind, Fleet, Timeline, Virtual};
 use alto_sched::{Backfill, Cluster, FirstComeFirstServed, LongestFirst, Makespan, Scheduler, ShortestFirst, Task};
@@ -94,7 +95,8 @@ fn main() {
         "makespan h"
     );
     for (name, scheduler) in schedulers.into_iter().filter(|(name, _)| name.contains(&only)) {
-        for (overtaking, planned) in [(None, None), (Some(50), None), (None, Some(200))] {
+        let all = [(None, None), (Some(50), None), (None, Some(200)), (Some(50), Some(200))];
+        for &(overtaking, planned) in if load.is_finite() { &all } else { &all[2..] } {
             let fleet = Fleet { overtaking, planned, ..Fleet::new(cluster.clone()) };
             let (mut site, began, mut waiting, mut plans) = (site(tasks, load), ProcessTime::now(), 0, vec![]);
             let report = fleet.run(&*scheduler, &mut site, &mut |event| match event.kind {
