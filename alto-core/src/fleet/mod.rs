@@ -14,6 +14,7 @@
 //! - A task that runs is never interrupted or moved.
 //! - A task that fails, by an error or a panic, frees its devices and fails alone.
 //! - Every plan passes the independent check before anything starts by it.
+//! - A plan costs the same however much has ended; with a bound on what is [`planned`](Fleet::planned), however much waits.
 //! - With a bound on [`overtaking`](Fleet::overtaking), no more tasks that came later start before any task that waits,
 //!   whatever the scheduler.
 //!

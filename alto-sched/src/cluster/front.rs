@@ -39,3 +39,39 @@ impl Front {
         self.free.insert(place, (end, width));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::profile::Profile;
+    use super::*;
+    use crate::{Cluster, Running, Snapshot, Task};
+
+    proptest! {
+        #[test]
+        fn where_nothing_starts_before_the_last_it_finds_what_the_whole_profile_does(
+            running in prop::collection::vec(0..20_u32, 0..6),
+            tasks in prop::collection::vec((1..=6_u32, 1..20_u64, 0..3_u64), 1..30),
+        ) {
+            let held = |(device, until)| Running { name: String::new(), devices: vec![device], until: f64::from(until) };
+            let snapshot = Snapshot {
+                cluster: Cluster::single("H100", 6),
+                running: (0..).zip(running).map(held).collect(),
+                // A duration of a microsecond, for which the problem's unit is one.
+                waiting: vec![Task::rigid("", 1, 1e-6)],
+                ..Snapshot::default()
+            };
+            let problem = Problem::new(&snapshot).expect("a snapshot that makes sense");
+            let (mut front, mut profile, mut last) = (Front::new(&problem, 0), Profile::new(&problem, 0), 0);
+            for (width, seconds, later) in tasks {
+                let (from, duration) = (last + later * 1_000_000, seconds * 1_000_000);
+                let start = front.earliest(from, width);
+                prop_assert_eq!(start, profile.earliest(from, width, duration));
+                front.take(start, width, start + duration);
+                profile.take(start, width, duration);
+                last = start;
+            }
+        }
+    }
+}
