@@ -26,10 +26,10 @@ pub struct Fleet {
     /// How many waiting tasks a plan holds at most, the first in line: those that came or were released first; `None` is
     /// all of them. At least 1.
     ///
-    /// What planning costs is bounded by it, however many wait: with 100 of 10,000 tasks, a hundredth. Those behind are in
-    /// no plan and can't overtake, so that devices may be idle that only one of them would fit on, and a scheduler has
-    /// fewer to choose from: the longest of 2000 tasks first ended 1.45 times as late with 500 in the plan as with all.
-    /// While others wait, at least half as many tasks as this are kept in the plan.
+    /// What planning costs is bounded by it, however many wait. Those behind are in no plan and can't overtake, so that
+    /// devices may be idle that only one of them would fit on, and a scheduler has fewer to choose from: 2000 tasks at
+    /// once, the longest first, ended 1.45 times as late with 500 in the plan as with all. While others wait, at least
+    /// half as many tasks as this are kept in the plan.
     #[serde(default)]
     pub planned: Option<usize>,
     /// Whether tasks that can't run are refused, each with its reason, instead of ending the run.
