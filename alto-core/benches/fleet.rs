@@ -96,7 +96,7 @@ fn main() {
     );
     for (name, scheduler) in schedulers.into_iter().filter(|(name, _)| name.contains(&only)) {
         let all = [(None, None), (Some(50), None), (None, Some(100)), (Some(50), Some(100))];
-        for &(overtaking, planned) in if load.is_finite() { &all } else { &all[2..] } {
+        for &(overtaking, planned) in if load.is_finite() { &all[..3] } else { &all[2..] } {
             let fleet = Fleet { overtaking, planned, ..Fleet::new(cluster.clone()) };
             let (mut site, began, mut waiting, mut plans) = (site(tasks, load), ProcessTime::now(), 0, vec![]);
             let report = fleet.run(&*scheduler, &mut site, &mut |event| match event.kind {
