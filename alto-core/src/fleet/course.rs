@@ -227,7 +227,8 @@ impl<'a> Course<'a> {
         let mut free = self.queue.free();
         while place < free {
             match self.queue.planned(place).filter(|placement| placement.start <= self.now).cloned() {
-                Some(placement) if self.are_free(&placement.devices) => {
+                // Nobody starts any more by a plan that has turned out wrong: somebody who came earlier may get the place.
+                Some(placement) if self.are_free(&placement.devices) && self.is_settled() => {
                     let is_last_free = place + 1 == free && free < self.queue.len();
                     if self.start(place, placement, site, is_last_free) {
                         return;
