@@ -5,6 +5,7 @@ mod estimate;
 mod fairness;
 mod follow;
 mod history;
+mod hostile;
 mod profiles;
 mod refusals;
 mod replanning;

@@ -1,0 +1,97 @@
+//! Schedulers that keep to the letter of a plan and to nothing else.
+
+use std::collections::BTreeMap;
+
+use alto_core::fleet::Fleet;
+use alto_sched::{Cluster, Placement, Plan, PlanError, Scheduler, Snapshot};
+
+use super::setup::{plain, run, starts};
+
+/// Plans that can be carried out, made up at random from the snapshot: any order, any option, any node, idle time.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Whimsical {
+    pub(crate) seed: u64,
+    /// Seconds that a start may lie behind the earliest.
+    pub(crate) idle: f64,
+    /// Whether the last to come is to start first.
+    pub(crate) reversed: bool,
+    /// Seconds that every start and end lies beside the grid of microseconds.
+    pub(crate) beside: f64,
+}
+
+impl Whimsical {
+    /// A number that follows from all that may differ.
+    fn whim(&self, snapshot: &Snapshot, salt: usize) -> u64 {
+        let mut hash = self.seed ^ snapshot.now.to_bits() ^ (snapshot.waiting.len() as u64) << 32 ^ salt as u64;
+        for _ in 0..3 {
+            hash = (hash ^ hash >> 31).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        }
+        hash >> 20
+    }
+}
+
+fn grid(seconds: f64) -> f64 {
+    (seconds * 1e6).round() / 1e6
+}
+
+impl Scheduler for Whimsical {
+    fn plan(&self, snapshot: &Snapshot) -> Result<Plan, PlanError> {
+        let now = snapshot.now;
+        let mut free: BTreeMap<u32, f64> =
+            snapshot.cluster.nodes.iter().flat_map(|node| &node.devices).map(|&device| (device, now)).collect();
+        for running in &snapshot.running {
+            for device in &running.devices {
+                free.insert(*device, running.until.max(now));
+            }
+        }
+        let mut order: Vec<usize> = (0..snapshot.waiting.len()).collect();
+        match self.reversed {
+            true => order.reverse(),
+            false => order.sort_by_key(|&task| self.whim(snapshot, task)),
+        }
+        let mut placements = vec![None; snapshot.waiting.len()];
+        for task in order {
+            let needs = &snapshot.waiting[task];
+            let ways: Vec<_> = needs
+                .options
+                .iter()
+                .enumerate()
+                .flat_map(|(choice, option)| {
+                    let fits = move |node: &&alto_sched::Node| {
+                        node.devices.len() >= option.width as usize
+                            && option.kind.as_ref().is_none_or(|kind| *kind == node.kind)
+                    };
+                    snapshot.cluster.nodes.iter().filter(fits).map(move |node| (choice, option, node))
+                })
+                .collect();
+            let (choice, option, node) = ways[self.whim(snapshot, 1000 + task) as usize % ways.len()];
+            let mut devices = node.devices.clone();
+            devices.sort_by(|a, b| free[a].total_cmp(&free[b]));
+            devices.truncate(option.width as usize);
+            devices.sort_unstable();
+            let earliest = devices.iter().map(|device| free[device]).fold(now.max(grid(needs.release)), f64::max);
+            let idle = self.idle * (self.whim(snapshot, 2000 + task) % 100) as f64 / 100.0;
+            let start = grid(earliest + idle);
+            let end = grid(start + grid(option.duration).max(1e-6));
+            for &device in &devices {
+                free.insert(device, end);
+            }
+            placements[task] = Some(Placement { choice, devices, start: start + self.beside, end: end + self.beside });
+        }
+        let last = placements.iter().flatten().map(|placement| grid(placement.end)).fold(now, f64::max);
+        let ends = placements.iter().zip(&snapshot.waiting);
+        let completions = ends.filter_map(|(place, task)| Some(task.weight * grid(grid(place.as_ref()?.end) - now)));
+        let weighted_completion = completions.sum();
+        let makespan = grid(last - now);
+        let proven = makespan == 0.0;
+        Ok(Plan { placements, refused: vec![], makespan, lower_bound: 0.0, proven, weighted_completion })
+    }
+}
+
+#[test]
+fn a_start_between_two_microseconds_comes() {
+    let scheduler = Whimsical { seed: 0, idle: 0.0, reversed: false, beside: 4e-7 };
+    let tasks = [plain(0.0, "a", 1, 5.0), plain(1.0, "b", 1, 5.0)];
+    let (_, events) = run(&Fleet::new(Cluster::single("H100", 1)), &scheduler, &tasks);
+    assert_eq!(starts(&events), [(0, 0.0), (1, 5.0)]);
+}
