@@ -205,14 +205,17 @@ impl<'a> Course<'a> {
                 Err(Fault::Broken(source)) => {
                     return Err(FleetError::BrokenPlan { scheduler: format!("{:?}", self.scheduler), source });
                 }
-                Err(Fault::Plan { first, error }) => match planning::culprit(&error) {
-                    Some(place) => {
-                        let task = self.queue.leave(first + place).task;
-                        let error = planning::renumbered(error, task);
-                        self.refuse(task, error.to_string(), || error.into())?;
+                // One that isn't there would be the scheduler's fault.
+                Err(Fault::Plan { first, error }) => {
+                    match planning::culprit(&error).map(|place| first.saturating_add(place)) {
+                        Some(place) if place < self.queue.len() => {
+                            let task = self.queue.leave(place).task;
+                            let error = planning::renumbered(error, task);
+                            self.refuse(task, error.to_string(), || error.into())?;
+                        }
+                        _ => return Err(error.into()),
                     }
-                    None => return Err(error.into()),
-                },
+                }
             }
         };
         self.planning += began.elapsed();

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use alto_core::fleet::Fleet;
-use alto_sched::{Cluster, Placement, Plan, PlanError, Scheduler, Snapshot};
+use alto_core::fleet::{Fleet, FleetError};
+use alto_sched::{Cluster, Placement, Plan, PlanError, Scheduler, Snapshot, TaskFault};
 
-use super::setup::{plain, run, starts};
+use super::setup::{plain, run, site, starts};
 
 /// Plans that can be carried out, made up at random from the snapshot: any order, any option, any node, idle time.
 #[derive(Debug, Clone, Copy)]
@@ -94,4 +94,27 @@ fn a_start_between_two_microseconds_comes() {
     let tasks = [plain(0.0, "a", 1, 5.0), plain(1.0, "b", 1, 5.0)];
     let (_, events) = run(&Fleet::new(Cluster::single("H100", 1)), &scheduler, &tasks);
     assert_eq!(starts(&events), [(0, 0.0), (1, 5.0)]);
+}
+
+/// Blames a task of this index.
+#[derive(Debug)]
+struct Blaming(usize);
+
+impl Scheduler for Blaming {
+    fn plan(&self, _: &Snapshot) -> Result<Plan, PlanError> {
+        Err(PlanError::Task { task: self.0, name: "x".into(), fault: TaskFault::NoOption })
+    }
+}
+
+#[test]
+fn a_scheduler_that_blames_a_task_that_is_not_there_is_an_error() {
+    let tasks = [plain(0.0, "a", 1, 5.0), plain(0.0, "b", 1, 5.0)];
+    for overtaking in [None, Some(0)] {
+        let fleet = Fleet { skip_bad: true, overtaking, ..Fleet::new(Cluster::single("H100", 1)) };
+        let error = fleet.run(&Blaming(7), &mut site(&tasks), &mut |_| {}).unwrap_err();
+        assert!(matches!(error, FleetError::Task { task: 7, .. }), "{error}");
+        // One that is there is refused, as is the other in its turn.
+        let report = fleet.run(&Blaming(0), &mut site(&tasks), &mut |_| {}).unwrap();
+        assert_eq!(report.totals.refused, 2);
+    }
 }
