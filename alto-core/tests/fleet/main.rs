@@ -1,5 +1,6 @@
 //! Fleets of many tasks: what starts when, on virtual clocks and on threads.
 
+mod checker;
 mod dry_run;
 mod estimate;
 mod fairness;
@@ -7,6 +8,7 @@ mod follow;
 mod history;
 mod hostile;
 mod profiles;
+mod properties;
 mod refusals;
 mod replanning;
 mod replay;
