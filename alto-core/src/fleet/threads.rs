@@ -106,11 +106,12 @@ impl Site for Threads {
         let work = self.work.remove(&task);
         let placement = placement.clone();
         let body = move || {
+            // The words too: whatever panics here, the fleet must hear of an end.
             let result = failure::guarded(|| match work {
-                Some(work) => work(&placement, &watch),
+                Some(work) => work(&placement, &watch).map_err(|error| failure::words(&*error)),
                 None => Err("it never came here, or has started before".into()),
             });
-            watch.end(result.and_then(|result| result.map_err(|error| failure::words(&*error))));
+            watch.end(result.flatten());
         };
         if let Err(error) = thread::Builder::new().name(format!("task {task}")).spawn(body) {
             let error = Some(format!("no thread for it: {error}"));

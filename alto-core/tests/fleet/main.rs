@@ -16,3 +16,4 @@ mod report;
 mod setup;
 mod threads;
 mod training;
+mod unruly;
