@@ -50,8 +50,8 @@ pub trait Site: Debug {
     /// What fails here is told by [`next`](Self::next), as any failure of the task.
     fn start(&mut self, task: usize, placement: &Placement);
 
-    /// Waits for signals and gives all that have come, or none once it is `until`. What comes at that very time counts
-    /// as come.
+    /// Waits for signals and gives those that have come, or none once it is `until`, when the next task is planned to
+    /// start; `None` is that nobody waits. What comes at that very time counts as come.
     ///
     /// `None` when no signal will ever come; only where `until` is `None`.
     fn next(&mut self, until: Option<f64>) -> Option<Vec<Signal>>;

@@ -121,6 +121,10 @@ impl Site for Threads {
     }
 
     fn next(&mut self, until: Option<f64>) -> Option<Vec<Signal>> {
+        if until.is_none() {
+            // Nobody waits, so these were refused; among what they hold may be submitters.
+            self.work.clear();
+        }
         let first = match until {
             None if !self.open && self.running.is_empty() => return None,
             None => self.inbox.recv().ok()?,

@@ -14,6 +14,20 @@ fn task(width: u32) -> Task {
     Task::rigid("t", width, 0.01)
 }
 
+#[test]
+fn refused_work_that_could_submit_more_does_not_keep_the_site_open() {
+    let fleet = Fleet { skip_bad: true, ..Fleet::new(Cluster::single("CPU", 2)) };
+    let (site, submitter) = Threads::new();
+    let later = submitter.clone();
+    submitter.submit(task(3), move |_, _| {
+        later.submit(task(1), |_, _| Ok(()));
+        Ok(())
+    });
+    drop(submitter);
+    let report = run(&fleet, site);
+    assert_eq!((report.totals.refused, report.tasks.len()), (1, 1));
+}
+
 #[derive(Debug)]
 struct Unspeakable;
 
