@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
 use std::fmt;
+use std::iter;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
@@ -15,6 +16,9 @@ use super::failure;
 use super::site::{Signal, Site};
 use crate::job::Job;
 use crate::trainer::Event;
+
+/// How many messages are told together at most: somebody may send them faster than they are read.
+const AT_ONCE: usize = 10_000;
 
 /// A site where each task runs on a thread of its own, in real time; tasks are submitted from anywhere through a
 /// [`Submitter`].
@@ -137,7 +141,7 @@ impl Site for Threads {
             }
         };
         let mut signals: Vec<Signal> = self.read(first).into_iter().collect();
-        while let Ok(message) = self.inbox.try_recv() {
+        for message in iter::from_fn(|| self.inbox.try_recv().ok()).take(AT_ONCE).collect::<Vec<_>>() {
             signals.extend(self.read(message));
         }
         Some(signals)

@@ -72,6 +72,34 @@ fn a_panic_with_something_that_panics_when_dropped_is_a_failure() {
 }
 
 #[test]
+fn a_task_that_never_stops_telling_does_not_keep_others_from_starting() {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
+    let (site, submitter) = Threads::new();
+    let quiet = Arc::new(AtomicBool::new(false));
+    for _ in 0..4 {
+        let quiet = quiet.clone();
+        submitter.submit(task(1), move |_, watch| {
+            while !quiet.load(Ordering::Relaxed) {
+                watch.expect(5.0);
+            }
+            Ok(())
+        });
+    }
+    submitter.submit(task(1), move |_, watch| {
+        watch.expect(0.0);
+        Ok(())
+    });
+    submitter.submit(task(1), move |_, _| {
+        quiet.store(true, Ordering::Relaxed);
+        Ok(())
+    });
+    drop(submitter);
+    let report = run(&Fleet::new(Cluster::single("CPU", 5)), site);
+    assert_eq!(report.totals.finished, 6);
+}
+
+#[test]
 fn a_thousand_tiny_tasks_from_ten_threads_that_come_and_go() {
     let (site, submitter) = Threads::new();
     for _ in 0..10 {
