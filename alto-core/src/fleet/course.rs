@@ -102,6 +102,8 @@ impl<'a> Course<'a> {
     }
 
     fn arrive(&mut self, needs: Task, profile_seconds: f64) -> Result<(), FleetError> {
+        // What is no time is in no file that could be read again, nor in a sum.
+        let profile_seconds = if profile_seconds.is_finite() { profile_seconds.max(0.0) } else { 0.0 };
         let task = self.enlist(&needs.name, profile_seconds);
         if let Err(fault) = needs.check(&self.fleet.cluster) {
             let name = needs.name;
