@@ -285,10 +285,12 @@ impl<'a> Course<'a> {
         self.causes.iter().any(|cause| matches!(cause, Cause::Held { .. } | Cause::Passed { .. }))
     }
 
-    /// The first of the tasks that run or wait, and how many run.
-    pub(super) fn unfinished(&self) -> Option<(usize, usize)> {
-        let first = self.running.keys().next();
-        first.map(|&task| (task, self.running.len()))
+    /// The error that tasks run or wait, if any do.
+    pub(super) fn unfinished(&self) -> Option<FleetError> {
+        let (running, waiting) = (self.running.len(), self.queue.len());
+        let first_running = self.running.keys().next().copied();
+        let first = first_running.or_else(|| (waiting > 0).then(|| self.queue.task(0)));
+        first.map(|task| FleetError::Silent { task, running, waiting })
     }
 
     fn emit(&mut self, kind: EventKind) {

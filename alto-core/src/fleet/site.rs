@@ -53,7 +53,7 @@ pub trait Site: Debug {
     /// Waits for signals and gives those that have come, or none once it is `until`, when the next task is planned to
     /// start; `None` is that nobody waits. What comes at that very time counts as come.
     ///
-    /// `None` when no signal will ever come; only where `until` is `None`.
+    /// `None` when no signal will ever come and time stands still: where `until` is `None`, or at a recording's end.
     fn next(&mut self, until: Option<f64>) -> Option<Vec<Signal>>;
 }
 
