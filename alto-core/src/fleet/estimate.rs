@@ -48,6 +48,10 @@ impl Estimate {
             }
             _ => return None,
         }
+        if self.left.is_empty() {
+            // What still goes on is unknown here: jobs of a search, an audit.
+            return None;
+        }
         let (seconds, seen) = (now - self.began?, self.seen.iter().sum::<u64>());
         if seen == 0 || seconds <= 0.0 {
             return None;
