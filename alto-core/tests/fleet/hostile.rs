@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use alto_core::fleet::{Fleet, FleetError};
-use alto_sched::{Cluster, Placement, Plan, PlanError, Scheduler, Snapshot, TaskFault};
+use alto_sched::{Backfill, Cluster, Placement, Plan, PlanError, Scheduler, Snapshot, TaskFault};
 
 use super::setup::{plain, run, site, starts};
 
@@ -116,5 +116,48 @@ fn a_scheduler_that_blames_a_task_that_is_not_there_is_an_error() {
         // One that is there is refused, as is the other in its turn.
         let report = fleet.run(&Blaming(0), &mut site(&tasks), &mut |_| {}).unwrap();
         assert_eq!(report.totals.refused, 2);
+    }
+}
+
+/// What somebody may get wrong about one place of a plan.
+#[derive(Debug)]
+struct Sloppy {
+    fault: u8,
+}
+
+impl Scheduler for Sloppy {
+    fn plan(&self, snapshot: &Snapshot) -> Result<Plan, PlanError> {
+        let mut plan = Backfill.plan(snapshot)?;
+        let Some(last) = plan.placements.last_mut() else { return Ok(plan) };
+        let Some(place) = last.as_mut().filter(|place| place.start > 3.0) else { return Ok(plan) };
+        match self.fault {
+            0 => place.devices = vec![99],
+            1 => place.devices.clear(),
+            2 => place.choice = 5,
+            3 => (place.start, place.end) = (place.start - 1.0, place.end - 1.0),
+            4 => place.end = place.start,
+            5 => (place.start, place.end) = (f64::NAN, f64::NAN),
+            6 => (place.start, place.end) = (-1.0, 4.0),
+            7 => *last = None,
+            8 => plan.placements.push(None),
+            9 => plan.makespan += 1.0,
+            10 => plan.lower_bound = f64::NAN,
+            _ => plan.placements.clear(),
+        }
+        Ok(plan)
+    }
+}
+
+#[test]
+fn what_is_wrong_with_a_plan_is_an_error_and_what_came_before_it_has_run() {
+    let tasks = [plain(0.0, "a", 1, 5.0), plain(1.0, "b", 1, 5.0), plain(4.0, "c", 1, 5.0)];
+    for fault in 0..=11 {
+        for overtaking in [None, Some(0)] {
+            let fleet = Fleet { skip_bad: true, overtaking, ..Fleet::new(Cluster::single("H100", 1)) };
+            let mut events = vec![];
+            let outcome = fleet.run(&Sloppy { fault }, &mut site(&tasks), &mut |event| events.push(event.clone()));
+            assert!(matches!(outcome, Err(FleetError::BrokenPlan { .. })), "fault {fault}: {outcome:?}");
+            assert_eq!(starts(&events), [(0, 0.0)], "fault {fault}");
+        }
     }
 }
