@@ -50,6 +50,22 @@ fn an_empty_trace_is_no_tasks_but_needs_its_header() {
 }
 
 #[test]
+fn lines_are_counted_as_an_editor_counts_them() {
+    let line = |text: &str, line: u64| {
+        let expected = format!("line {line}, column devices: \"x\", expected a whole number of at least 1");
+        assert_eq!(refused(text), expected, "{text:?}");
+    };
+    line("arrival,devices,duration\r\n0,1,5\r\n1,x,5\r\n", 3);
+    line("arrival,devices,duration\n\n\n0,1,5\n\n\n1,x,5\n", 7);
+    line("\r\narrival,devices,duration\r\n\r\n0,1,5\r\n\r\n1,x,5\r\n", 6);
+    line("arrival,devices,duration\r0,1,5\r1,x,5\r", 3);
+    line("\u{feff}arrival,devices,duration\r\n0,x,5", 2);
+    line("name,arrival,devices,duration\r\n\"a\r\nb\r\nc\",0,1,5\r\nd,1,x,5\r\n", 5);
+    let tasks = read("arrival,devices,duration\r\n\r\n0,1,5\r\n1,1,5").unwrap();
+    assert_eq!([tasks[0].name.as_str(), tasks[1].name.as_str()], ["line 3", "line 4"]);
+}
+
+#[test]
 fn a_broken_line_is_named_with_its_column() {
     let after = |line: &str| refused(&format!("arrival,devices,duration\n0,1,1\n{line}\n5,1,1\n"));
     assert_eq!(after("x,1,1"), "line 3, column arrival: \"x\", expected seconds, at least 0");
