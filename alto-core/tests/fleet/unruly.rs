@@ -3,8 +3,10 @@
 use std::fmt;
 use std::panic::panic_any;
 
-use alto_core::fleet::{Fleet, Report, Threads};
+use alto_core::fleet::{Fleet, Replayed, Report, Threads};
 use alto_sched::{Backfill, Cluster, Task};
+
+use super::checker::{Promise, check};
 
 fn run(fleet: &Fleet, mut site: Threads) -> Report {
     fleet.run(&Backfill, &mut site, &mut |_| {}).expect("a run without faults")
@@ -122,10 +124,13 @@ fn a_thousand_tiny_tasks_from_ten_threads_that_come_and_go() {
         });
     }
     drop(submitter);
-    let report = run(&Fleet { overtaking: Some(3), ..Fleet::new(Cluster::single("CPU", 4)) }, site);
-    assert_eq!(report.tasks.len(), 1100);
-    assert_eq!(report.totals.failed, 140);
-    assert!(report.tasks.iter().all(|task| task.overtaken <= 3));
+    let fleet = Fleet { overtaking: Some(3), ..Fleet::new(Cluster::single("CPU", 4)) };
+    let (mut site, mut log, mut again) = (site, vec![], vec![]);
+    let report = fleet.run(&Backfill, &mut site, &mut |event| log.push(event.clone())).expect("a run without faults");
+    assert_eq!((report.tasks.len(), report.totals.failed), (1100, 140));
+    check(&fleet, Promise::None, false, &log, &report);
+    fleet.run(&Backfill, &mut Replayed::new(log.clone()), &mut |event| again.push(event.clone())).expect("a replay");
+    assert!(again == log);
 }
 
 #[test]
