@@ -40,7 +40,8 @@ pub enum Signal {
 
 /// Where tasks run.
 ///
-/// A site knows the work of each task by its number; a fleet knows only what it needs and how long that takes.
+/// A site knows the work of each task by its number; a fleet knows only what it needs and how long that takes. A site
+/// is for one run: another would number its tasks from 0 again, and start the work of those that the first left behind.
 pub trait Site: Debug {
     /// Seconds since the site's clock began.
     fn now(&self) -> f64;
