@@ -23,10 +23,11 @@ use alto_core::burn::BurnBackend;
 use alto_core::data::{DataError, Dataset, Tokenizer};
 use alto_core::exit::{LossAware, Policy};
 use alto_core::model::{ModelConfig, ModelWeights};
-use alto_core::peft;
 use alto_core::search_space::{SearchSettings, SearchSpace};
-use alto_core::trainer::{Candidate, JobReport, Outcome, Proposals, TrainError, Trainer};
-use alto_examples::{Arguments, Progress, chain, check_outputs, fresh, read_policy, tell, write_new};
+use alto_core::trainer::{Candidate, Outcome, Proposals, TrainError, Trainer};
+use alto_examples::{
+    Arguments, Progress, chain, check_outputs, fresh, quickstart, read_policy, read_rows, save_adapter, tell, write_new,
+};
 
 fn main() -> ExitCode {
     match tune(&Arguments::of_this_process()) {
@@ -40,7 +41,7 @@ fn main() -> ExitCode {
 
 /// An error is one that came before any training.
 fn tune(arguments: &Arguments) -> Result<ExitCode, Box<dyn Error>> {
-    let quickstart = Path::new(env!("CARGO_MANIFEST_DIR")).with_file_name("testdata").join("quickstart");
+    let quickstart = quickstart();
     let model = arguments.model.clone().unwrap_or(quickstart.join("gsm-nano"));
     let out = arguments.out.clone().unwrap_or_else(|| fresh("out/quickstart"));
     let report_file = arguments.report.clone().unwrap_or_else(|| out.join("report.json"));
@@ -60,10 +61,8 @@ fn tune(arguments: &Arguments) -> Result<ExitCode, Box<dyn Error>> {
     let (config, tokenizer) = (ModelConfig::read(&model)?, Tokenizer::read(&model)?);
     let rows = |given: &Option<PathBuf>, own: &str| -> Result<Dataset, DataError> {
         let path = given.clone().unwrap_or(quickstart.join(own));
-        let rows = Dataset::read(&path, &tokenizer, config.context)?;
-        rows.check_vocabulary(config.vocabulary)?;
-        let cut = rows.truncated().len();
-        let count = rows.examples().len();
+        let rows = read_rows(&path, &tokenizer, &config)?;
+        let (count, cut) = (rows.examples().len(), rows.truncated().len());
         tell(format_args!("{}: {count} rows, {cut} of them cut off by the context", path.display()));
         Ok(rows)
     };
@@ -113,28 +112,11 @@ fn tune(arguments: &Arguments) -> Result<ExitCode, Box<dyn Error>> {
 /// Returns whether both are there and the winner is better than no adapter.
 fn save(outcome: &Outcome, model: &Path, out: &Path, report_file: &Path) -> bool {
     let report = &outcome.report;
-    let adapter = || -> Result<String, Box<dyn Error>> {
-        let winner = report.winner.ok_or("no job has trained and has a finite loss: there is no adapter to save")?;
-        let JobReport { job, best, curve, .. } = &report.jobs[winner];
-        let (Some(adapter), Some(best)) = (&outcome.adapters[winner], best) else { unreachable!("it has won") };
-        // PEFT is to find the base model from any directory.
-        peft::export(adapter, out, &model.canonicalize()?.display().to_string())?;
-        let saved = format!("Adapter: {} is {} after {} steps.", out.display(), job.name, best.step);
-        let Some(untrained) = curve.untrained() else { return Ok(saved) };
-        if best.loss >= untrained.loss {
-            let (best, untrained) = (best.loss, untrained.loss);
-            return Err(format!(
-                "no job learned anything: at {best:.4} the best is not below the untrained {untrained:.4}"
-            )
-            .into());
-        }
-        Ok(format!("Validation loss: {:.4} untrained, {:.4} at its best.\n{saved}", untrained.loss, best.loss))
-    };
     let written = || -> Result<String, Box<dyn Error>> {
         write_new(report_file, &serde_json::to_vec_pretty(report)?)?;
         Ok(format!("Report: {}.", report_file.display()))
     };
-    let results = [adapter(), written()];
+    let results = [save_adapter(outcome, model, out), written()];
     let text: Vec<&str> = results.iter().flatten().map(String::as_str).collect();
     // A closed pipe is no failure.
     let _ = writeln!(io::stdout(), "{}\n{}", report.table(), text.join("\n"));

@@ -138,6 +138,7 @@ fn the_clock_runs_by_launches_and_tokens() {
 
 const COST: CostModel = CostModel {
     launch_seconds: 0.0,
+    evaluation_launch_seconds: None,
     seconds_per_token: 0.0,
     seconds_per_evaluated_token: 0.0,
     fixed_bytes: 1000,

@@ -5,13 +5,15 @@ use std::io::Write;
 
 mod arguments;
 mod device;
+mod inputs;
 mod output;
 mod policy;
 mod progress;
 
 pub use arguments::Arguments;
 pub use device::DeviceName;
-pub use output::{check_outputs, fresh, write_new};
+pub use inputs::{quickstart, read_rows};
+pub use output::{check_outputs, fresh, save_adapter, write_new};
 pub use policy::read_policy;
 pub use progress::Progress;
 

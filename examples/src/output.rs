@@ -1,8 +1,12 @@
 //! Paths of what a run will write: looked at before it trains, written whole or not at all after it.
 
+use std::error::Error;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Component, Path, PathBuf};
+
+use alto_core::peft;
+use alto_core::trainer::{JobReport, Outcome};
 
 /// Checks that neither the directory nor the file of a report is there yet and that both could be made, the directories
 /// above them included. The file may lie in the directory.
@@ -52,6 +56,29 @@ pub fn fresh(path: &str) -> PathBuf {
     let mut names = std::iter::once(path.to_owned()).chain((2..).map(|n: u64| format!("{path}-{n}")));
     let free = names.find(|name| Path::new(name).symlink_metadata().is_err());
     free.map_or_else(|| path.into(), PathBuf::from)
+}
+
+/// Saves the best adapter of a run in a directory that isn't there yet, for PEFT, and tells which it is and how good.
+///
+/// # Errors
+/// When there is none, it can't be saved, or is no better than no adapter, though it is saved then.
+pub fn save_adapter(outcome: &Outcome, model: &Path, out: &Path) -> Result<String, Box<dyn Error>> {
+    let report = &outcome.report;
+    let winner = report.winner.ok_or("no job has trained and has a finite loss: there is no adapter to save")?;
+    let JobReport { job, best, curve, .. } = &report.jobs[winner];
+    let (Some(adapter), Some(best)) = (&outcome.adapters[winner], best) else { unreachable!("it has won") };
+    // PEFT is to find the base model from any directory.
+    peft::export(adapter, out, &model.canonicalize()?.display().to_string())?;
+    let saved = format!("Adapter: {} is {} after {} steps.", out.display(), job.name, best.step);
+    let Some(untrained) = curve.untrained() else { return Ok(saved) };
+    if best.loss >= untrained.loss {
+        let (best, untrained) = (best.loss, untrained.loss);
+        return Err(format!(
+            "no job learned anything: at {best:.4} the best is not below the untrained {untrained:.4}"
+        )
+        .into());
+    }
+    Ok(format!("Validation loss: {:.4} untrained, {:.4} at its best.\n{saved}", untrained.loss, best.loss))
 }
 
 /// Writes a file that isn't there yet, whole or not at all, and the directories that it lies in.

@@ -17,6 +17,9 @@ use super::site::{Signal, Site};
 /// A task that should have ended is expected to take this share more of the time that it has taken.
 const LATE: f64 = 0.1;
 
+/// A task of which less than this share of its time is left moves as if so much were: nobody plans for its last moments.
+const LEAST_LEFT: f64 = 0.02;
+
 /// A run of a fleet.
 pub(super) struct Course<'a> {
     pub(super) fleet: &'a Fleet,
@@ -136,7 +139,8 @@ impl<'a> Course<'a> {
         let active = self.running.get_mut(&task);
         let Some(active) = active else { return Err(self.not_running(task)) };
         active.expected = end;
-        let (from, left) = (active.planned, (active.planned - now).max(0.0));
+        let (from, start) = (active.planned, active.placement.start);
+        let left = (from - now).max(LEAST_LEFT * (from - start));
         self.emit(EventKind::Expected { task, end });
         if (end - from).abs() > self.fleet.threshold * left {
             self.causes.push(Cause::Moved { task, from, to: end });

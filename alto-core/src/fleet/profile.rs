@@ -7,6 +7,7 @@ use crate::backend::{Backend, BackendError, Slot};
 use crate::batch::{Batch, Example, Lane, Objective};
 use crate::data::Dataset;
 use crate::job::Job;
+use crate::simulated::CostModel;
 use crate::trainer::Trainer;
 
 /// Times that each batch is run; the first doesn't count, as it sets things up.
@@ -39,30 +40,32 @@ pub struct Line {
 }
 
 impl Profile {
-    /// Times a few steps and evaluations of batches of 1, 2, 4, ... lanes of this job, up to `lanes`, and leaves the
-    /// backend as it was.
+    /// Times a few steps and evaluations of batches of the first, the first two, four, ... of these jobs, up to all, and
+    /// leaves the backend as it was. A job that stands there twice has two lanes.
     ///
     /// `clock` tells seconds: those since some [`Instant`](std::time::Instant), or of a simulated backend's
     /// [`Clock`](crate::simulated::Clock).
     ///
     /// # Errors
-    /// The backend can't train the job, or failed.
+    /// The backend can't train the jobs, or failed.
     pub fn measure(
         backend: &mut dyn Backend,
         train: &Dataset,
-        job: &Job,
-        lanes: usize,
+        jobs: &[Job],
         clock: &dyn Fn() -> f64,
     ) -> Result<Self, BackendError> {
         let began = clock();
-        let counts = std::iter::successors(Some(1), |&count| (count < lanes).then(|| lanes.min(2 * count)));
+        let lanes = jobs.len();
+        let counts = std::iter::successors(lanes.checked_sub(1).map(|_| 1), |&count| {
+            (count < lanes).then(|| lanes.min(2 * count))
+        });
         let mut slots = vec![];
         let mut measured = Measured::default();
         let outcome = counts.into_iter().try_for_each(|count| {
-            while slots.len() < count {
+            for job in &jobs[slots.len()..count] {
                 slots.push(backend.attach(job, None)?);
             }
-            measured.add(backend, train, job, &slots, clock)
+            measured.add(backend, train, &jobs[..count], &slots, clock)
         });
         // All of them, whatever one says.
         let detached = slots.into_iter().map(|slot| backend.detach(slot).map(drop));
@@ -73,6 +76,17 @@ impl Profile {
             memory: MemoryModel::fit(&measured.memory, false).ok(),
             seconds: clock() - began,
         })
+    }
+
+    /// What a simulated device charges that is as fast as what was measured; its memory has no end.
+    pub fn cost_model(&self) -> CostModel {
+        CostModel {
+            launch_seconds: self.step.call,
+            evaluation_launch_seconds: Some(self.evaluation.call),
+            seconds_per_token: self.step.token,
+            seconds_per_evaluated_token: self.evaluation.token,
+            ..CostModel::default()
+        }
     }
 
     /// Seconds that a trainer takes for these jobs when none of them exits, with so many at a time as it has
@@ -106,12 +120,12 @@ struct Measured {
 }
 
 impl Measured {
-    /// Measures a micro-batch of the job in each of these slots.
+    /// Measures a micro-batch of each of these jobs, which have these slots.
     fn add(
         &mut self,
         backend: &mut dyn Backend,
         train: &Dataset,
-        job: &Job,
+        jobs: &[Job],
         slots: &[Slot],
         clock: &dyn Fn() -> f64,
     ) -> Result<(), BackendError> {
@@ -121,12 +135,12 @@ impl Measured {
             (0..REPEATS).try_for_each(|_| work())?;
             Ok::<f64, BackendError>((clock() - began) / REPEATS as f64)
         };
-        let batch = batch(train, job, slots);
+        let batch = batch(train, jobs, slots);
         let tokens = batch.tokens.len();
         backend.memory();
         let seconds = timed(&mut || backend.step(&batch).and_then(|()| backend.read()).map(drop))?;
         self.steps.push((tokens as f64, seconds));
-        let adapter_bytes = backend.adapter_bytes(job) * slots.len() as u64;
+        let adapter_bytes = jobs.iter().map(|job| backend.adapter_bytes(job)).sum();
         let load = Load { adapter_bytes, tokens: tokens as u64, squared_tokens: 0 };
         self.memory.push(MemorySample { load, peak: backend.memory().peak });
         let seconds = timed(&mut || backend.evaluate(&batch).map(drop))?;
@@ -135,10 +149,10 @@ impl Measured {
     }
 }
 
-/// A micro-batch of the job for each slot.
-fn batch(train: &Dataset, job: &Job, slots: &[Slot]) -> Batch {
+/// A micro-batch of each of these jobs, all of other rows.
+fn batch(train: &Dataset, jobs: &[Job], slots: &[Slot]) -> Batch {
     let mut batch = Batch::default();
-    for (step, &slot) in (0..).zip(slots) {
+    for (step, (job, &slot)) in (0..).zip(jobs.iter().zip(slots)) {
         let rows: Vec<&Example> = train.micro_batch(job, step % job.steps, 0);
         let divisor = rows.iter().map(|row| row.labelled()).sum::<usize>().max(1) as f64;
         let objective = Objective::NegativeLogLikelihood;

@@ -16,7 +16,7 @@ pub struct Fleet {
     /// The devices.
     pub cluster: Cluster,
     /// Tasks are planned anew when a running task's expected end moves by more than this share of the time that was left
-    /// to it; at least 0.
+    /// to it, or of 2% of all its time if less was left; at least 0.
     #[serde(default = "tenth")]
     pub threshold: f64,
     /// How many of the tasks that come later may start before a task that waits, whatever the scheduler makes of it; `None`

@@ -1,9 +1,10 @@
 //! What becomes of a task on a virtual clock.
 
+use crate::backend::Backend;
 use crate::data::Dataset;
 use crate::exit::ExitPolicy;
 use crate::job::Job;
-use crate::simulated::SimulatedBackend;
+use crate::simulated::{Clock, SimulatedBackend};
 use crate::trainer::{Candidate, Trainer};
 
 use super::estimate::Estimate;
@@ -43,6 +44,19 @@ impl Timeline {
         policy: &dyn ExitPolicy,
     ) -> Self {
         let clock = backend.clock();
+        Self::training_by(&clock, trainer, backend, train, validation, candidates, policy)
+    }
+
+    /// The same on any backend, as one around a simulated one, of which the time is on this clock.
+    pub fn training_by(
+        clock: &Clock,
+        trainer: &Trainer,
+        backend: &mut dyn Backend,
+        train: &Dataset,
+        validation: &Dataset,
+        candidates: Vec<Candidate>,
+        policy: &dyn ExitPolicy,
+    ) -> Self {
         let begin = clock.seconds();
         let jobs: Vec<Job> = candidates.iter().map(|candidate| candidate.job.clone()).collect();
         let (mut estimate, mut expected) = (Estimate::new(&jobs), vec![]);

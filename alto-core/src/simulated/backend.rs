@@ -187,7 +187,8 @@ impl SimulatedBackend {
 
     fn evaluation_seconds(&self, batch: &Batch) -> Result<f64, SimulationError> {
         let Some(setup) = &self.timing else {
-            return Ok(self.cost.launch_seconds + self.cost.seconds_per_evaluated_token * batch.tokens.len() as f64);
+            let tokens = batch.tokens.len() as f64;
+            return Ok(self.cost.evaluation_launch() + self.cost.seconds_per_evaluated_token * tokens);
         };
         Ok(setup.pass(&self.loads(batch)).map_err(Box::new)?.seconds() / 2.0)
     }

@@ -10,6 +10,8 @@ use super::backend::SimulationError;
 pub struct CostModel {
     /// Seconds that each step and each evaluation takes whatever its batch.
     pub launch_seconds: f64,
+    /// The same for an evaluation, if it isn't that.
+    pub evaluation_launch_seconds: Option<f64>,
     /// Seconds per trained token.
     pub seconds_per_token: f64,
     /// Seconds per evaluated token.
@@ -25,10 +27,16 @@ pub struct CostModel {
 }
 
 impl CostModel {
+    /// Seconds that each evaluation takes whatever its batch.
+    pub(super) fn evaluation_launch(&self) -> f64 {
+        self.evaluation_launch_seconds.unwrap_or(self.launch_seconds)
+    }
+
     /// Checks that no time is negative or no number.
     pub(super) fn check(&self) -> Result<(), SimulationError> {
         let times = [
             ("launch_seconds", self.launch_seconds),
+            ("evaluation_launch_seconds", self.evaluation_launch()),
             ("seconds_per_token", self.seconds_per_token),
             ("seconds_per_evaluated_token", self.seconds_per_evaluated_token),
         ];

@@ -86,6 +86,7 @@ mod marks;
 mod memory;
 mod outcome;
 mod proposals;
+mod recorded;
 mod report;
 mod rungs;
 mod sweep;

@@ -27,6 +27,18 @@ fn it_is_what_is_left_over_the_rate_so_far() {
 }
 
 #[test]
+fn what_comes_before_the_first_step_says_nothing_of_the_rate_and_neither_do_a_few_samples() {
+    let mut estimate = Estimate::new(&jobs(2, 100));
+    estimate.observe(0.0, &started(0));
+    estimate.observe(0.0, &started(1));
+    assert_eq!(estimate.observe(20.0, &evaluated(0, 0)), None);
+    assert_eq!(estimate.observe(40.0, &evaluated(1, 0)), None);
+    // 3 of 200 samples, then 6 in 6 s.
+    assert_eq!(estimate.observe(46.0, &evaluated(0, 3)), None);
+    assert_eq!(estimate.observe(46.0, &evaluated(1, 3)), Some(46.0 + 194.0));
+}
+
+#[test]
 fn a_job_that_exits_takes_its_samples_with_it() {
     let mut estimate = Estimate::new(&jobs(2, 100));
     estimate.observe(0.0, &started(0));
@@ -36,6 +48,13 @@ fn a_job_that_exits_takes_its_samples_with_it() {
     let exit = Ended::Exited(Reason::Custom { policy: "test".into(), numbers: Default::default() });
     assert_eq!(estimate.observe(10.0, &EventKind::Ended { job: 0, step: 5, how: exit }), Some(10.0 + 95.0));
     assert_eq!(estimate.observe(105.0, &EventKind::Ended { job: 1, step: 100, how: Ended::Finished }), None);
+}
+
+#[test]
+fn of_jobs_of_a_search_alone_nothing_is_told() {
+    let mut estimate = Estimate::new(&[]);
+    estimate.observe(0.0, &started(0));
+    assert_eq!(estimate.observe(10.0, &evaluated(0, 50)), None);
 }
 
 #[test]

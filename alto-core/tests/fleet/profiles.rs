@@ -10,6 +10,7 @@ use super::training::{backend, jobs, rows};
 
 const COST: CostModel = CostModel {
     launch_seconds: 0.5,
+    evaluation_launch_seconds: Some(0.25),
     seconds_per_token: 0.25,
     seconds_per_evaluated_token: 0.05,
     fixed_bytes: 1000,
@@ -25,7 +26,7 @@ fn key(device: &str) -> ProfileKey {
 fn measured(cost: CostModel, lanes: usize) -> Result<Profile, BackendError> {
     let mut backend = backend(cost);
     let clock = backend.clock();
-    let profile = Profile::measure(&mut backend, &rows(8), &jobs(1, 100)[0], lanes, &|| clock.seconds());
+    let profile = Profile::measure(&mut backend, &rows(8), &vec![jobs(1, 100)[0].clone(); lanes], &|| clock.seconds());
     assert_eq!(backend.memory().in_use, cost.fixed_bytes, "nobody is left on the backend");
     profile
 }
@@ -36,7 +37,7 @@ fn a_profile_finds_the_costs_that_a_backend_charges() {
     let near = |found: f64, expected: f64| assert!((found - expected).abs() < 1e-9, "{profile:?}");
     near(profile.step.call, 0.5);
     near(profile.step.token, 0.25);
-    near(profile.evaluation.call, 0.5);
+    near(profile.evaluation.call, 0.25);
     near(profile.evaluation.token, 0.05);
     let memory = profile.memory.expect("a model");
     let load = alto_sched::Load { adapter_bytes: 640, tokens: 100, squared_tokens: 0 };
@@ -144,6 +145,6 @@ impl Backend for Sticky {
 #[test]
 fn a_slot_that_cannot_be_given_back_leaves_the_others_to_be() {
     let mut backend = Sticky { inner: backend(COST), detached: 0 };
-    let error = Profile::measure(&mut backend, &rows(8), &jobs(1, 100)[0], 8, &|| 0.0).unwrap_err();
+    let error = Profile::measure(&mut backend, &rows(8), &jobs(8, 100), &|| 0.0).unwrap_err();
     assert_eq!((error.to_string().as_str(), backend.detached), ("the device failed", 8));
 }

@@ -48,6 +48,7 @@ pub(crate) fn backend(cost: CostModel) -> SimulatedBackend {
 
 const COST: CostModel = CostModel {
     launch_seconds: 0.5,
+    evaluation_launch_seconds: None,
     seconds_per_token: 0.25,
     seconds_per_evaluated_token: 0.05,
     fixed_bytes: 1000,
@@ -64,8 +65,7 @@ fn timeline(policy: &dyn ExitPolicy) -> Timeline {
 fn profiled() -> f64 {
     let mut backend = backend(COST);
     let clock = backend.clock();
-    let profile =
-        Profile::measure(&mut backend, &rows(8), &jobs(8, 100)[0], 8, &|| clock.seconds()).expect("a profile");
+    let profile = Profile::measure(&mut backend, &rows(8), &jobs(8, 100), &|| clock.seconds()).expect("a profile");
     profile.duration(&Trainer::default(), &jobs(8, 100), &rows(8), &rows(3))
 }
 

@@ -4,7 +4,7 @@ use alto_core::trainer::{Ended, EventKind, Outcome, Trainer};
 use alto_exit::{LossAware, Never, Reason, Underperforming};
 
 use super::follow::follow;
-use super::setup::{candidates, recorded_sweep, run, run_on, trained_steps};
+use super::setup::{candidates, job, recorded, recorded_sweep, run, run_on, trained_steps};
 
 /// Evaluates where the recorded runs were.
 fn trainer() -> Trainer {
@@ -54,6 +54,26 @@ fn every_job_leaves_behind_the_adapter_of_its_best_validation_loss() {
     }
     let early = outcome.report.jobs.iter().filter(|job| job.best.unwrap().step < job.steps);
     assert!(early.count() > 0, "none of the jobs got worse before its end, so the test shows nothing");
+}
+
+#[test]
+fn a_run_that_a_job_left_behind_takes_the_same_course_again() {
+    let mut jobs = recorded_sweep();
+    // One skips a step and goes on, one is ended for that.
+    for (name, lost) in [("skips", 1), ("is lost", 3)] {
+        // Far ahead, so that no policy ends it.
+        let mut run = recorded(vec![0.5; 32], &[(0, 0.5), (32, 0.1)]);
+        run.train_loss[6..6 + lost].fill(f64::NAN);
+        jobs.push((job(name, 32), run));
+    }
+    let (outcome, events) = run(&trainer(), &jobs, &LossAware::default());
+    let reports = &outcome.report.jobs;
+    assert!(reports.iter().any(|job| matches!(job.ended, Ended::Quarantined { .. })));
+    assert!(reports.iter().any(|job| matches!(job.ended, Ended::Exited(_))));
+    let runs: Vec<_> = jobs.iter().zip(reports).map(|((job, _), report)| (job.clone(), report.to_run())).collect();
+    assert!(runs.iter().all(|(job, run)| run.check().is_ok() && run.samples() == job.samples(job.steps)));
+    let (_, again) = run_on(&trainer(), &mut super::setup::backend(&runs), &runs, &LossAware::default());
+    assert_eq!(events, again);
 }
 
 /// What must not depend on who trains beside whom.

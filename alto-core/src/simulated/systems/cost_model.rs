@@ -26,6 +26,7 @@ impl Setup {
         let devices = self.devices as f64;
         let per_rank = self.optimizer.bytes() as f64 * self.model.adapter_parameters(1) as f64 / 7.0;
         Ok(CostModel {
+            evaluation_launch_seconds: None,
             launch_seconds: launch,
             seconds_per_token: per_token,
             seconds_per_evaluated_token: per_token / 2.0,
