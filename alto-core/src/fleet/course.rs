@@ -105,6 +105,8 @@ impl<'a> Course<'a> {
     }
 
     fn arrive(&mut self, needs: Task, profile_seconds: f64) -> Result<(), FleetError> {
+        // What is no time is in no file that could be read again, nor in a sum.
+        let profile_seconds = if profile_seconds.is_finite() { profile_seconds.max(0.0) } else { 0.0 };
         let task = self.enlist(&needs.name, profile_seconds);
         if let Err(fault) = needs.check(&self.fleet.cluster) {
             let name = needs.name;
@@ -209,14 +211,17 @@ impl<'a> Course<'a> {
                 Err(Fault::Broken(source)) => {
                     return Err(FleetError::BrokenPlan { scheduler: format!("{:?}", self.scheduler), source });
                 }
-                Err(Fault::Plan { first, error }) => match planning::culprit(&error) {
-                    Some(place) => {
-                        let task = self.queue.leave(first + place).task;
-                        let error = planning::renumbered(error, task);
-                        self.refuse(task, error.to_string(), || error.into())?;
+                // One that isn't there would be the scheduler's fault.
+                Err(Fault::Plan { first, error }) => {
+                    match planning::culprit(&error).map(|place| first.saturating_add(place)) {
+                        Some(place) if place < self.queue.len() => {
+                            let task = self.queue.leave(place).task;
+                            let error = planning::renumbered(error, task);
+                            self.refuse(task, error.to_string(), || error.into())?;
+                        }
+                        _ => return Err(error.into()),
                     }
-                    None => return Err(error.into()),
-                },
+                }
             }
         };
         self.planning += began.elapsed();
@@ -231,7 +236,8 @@ impl<'a> Course<'a> {
         let mut free = self.queue.free();
         while place < free {
             match self.queue.planned(place).filter(|placement| placement.start <= self.now).cloned() {
-                Some(placement) if self.are_free(&placement.devices) => {
+                // Nobody starts any more by a plan that has turned out wrong: somebody who came earlier may get the place.
+                Some(placement) if self.are_free(&placement.devices) && self.is_settled() => {
                     let is_last_free = place + 1 == free && free < self.queue.len();
                     if self.start(place, placement, site, is_last_free) {
                         return;
@@ -283,10 +289,12 @@ impl<'a> Course<'a> {
         self.causes.iter().any(|cause| matches!(cause, Cause::Held { .. } | Cause::Passed { .. }))
     }
 
-    /// The first of the tasks that run or wait, and how many run.
-    pub(super) fn unfinished(&self) -> Option<(usize, usize)> {
-        let first = self.running.keys().next();
-        first.map(|&task| (task, self.running.len()))
+    /// The error that tasks run or wait, if any do.
+    pub(super) fn unfinished(&self) -> Option<FleetError> {
+        let (running, waiting) = (self.running.len(), self.queue.len());
+        let first_running = self.running.keys().next().copied();
+        let first = first_running.or_else(|| (waiting > 0).then(|| self.queue.task(0)));
+        first.map(|task| FleetError::Silent { task, running, waiting })
     }
 
     fn emit(&mut self, kind: EventKind) {

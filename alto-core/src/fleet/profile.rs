@@ -67,10 +67,9 @@ impl Profile {
             }
             measured.add(backend, train, &jobs[..count], &slots, clock)
         });
-        for slot in slots {
-            backend.detach(slot)?;
-        }
-        outcome?;
+        // All of them, whatever one says.
+        let detached = slots.into_iter().map(|slot| backend.detach(slot).map(drop));
+        outcome.and(detached.fold(Ok(()), Result::and))?;
         Ok(Self {
             step: Line::fit(&measured.steps),
             evaluation: Line::fit(&measured.evaluations),

@@ -123,8 +123,8 @@ impl TaskReport {
 impl Course<'_> {
     /// What the run came to.
     pub(super) fn into_report(self) -> Result<Report, FleetError> {
-        if let Some((task, running)) = self.unfinished() {
-            return Err(FleetError::Silent { task, running });
+        if let Some(error) = self.unfinished() {
+            return Err(error);
         }
         let totals = Totals {
             replans: self.replans,

@@ -1,6 +1,6 @@
 //! What a run says of itself.
 
-use alto_core::fleet::{Fleet, Report, Timeline, Virtual};
+use alto_core::fleet::{Event, Fleet, Report, Timeline, Virtual};
 use alto_sched::{Backfill, Cluster, Task};
 
 use super::setup::{Submitted, plain, run, site};
@@ -31,6 +31,20 @@ fn the_share_of_time_spent_on_profiles_is_told() {
     site.submit(0.0, Task::rigid("a", 1, 10.0), |_| Timeline::lasting(10.0));
     let report = Fleet::new(Cluster::single("H100", 1)).run(&Backfill, &mut site, &mut |_| {}).unwrap();
     assert_eq!((report.totals.profile_seconds, report.totals.profile_share()), (1.0, 0.05));
+}
+
+#[test]
+fn seconds_of_a_profile_that_are_none_count_as_none() {
+    for odd in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, -1.0] {
+        let mut site = Virtual::default();
+        site.submit_profiled(0.0, Task::rigid("a", 1, 9.0), odd, |_| Timeline::lasting(9.0));
+        let mut log = vec![];
+        let fleet = Fleet::new(Cluster::single("H100", 1));
+        let report = fleet.run(&Backfill, &mut site, &mut |event| log.push(event.clone())).unwrap();
+        assert_eq!(report.totals.profile_seconds, 0.0);
+        let stored: Vec<Event> = serde_json::from_str(&serde_json::to_string(&log).unwrap()).unwrap();
+        assert_eq!(stored, log);
+    }
 }
 
 #[test]
