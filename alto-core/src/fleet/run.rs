@@ -72,8 +72,10 @@ impl Fleet {
 
     pub(super) fn check(&self) -> Result<(), FleetError> {
         match self.threshold {
-            value if value >= 0.0 => Ok(()),
-            value => Err(FleetError::Setting { setting: "threshold", value, expected: "at least 0" }),
+            value if value.is_finite() && value >= 0.0 => Ok(()),
+            value => {
+                Err(FleetError::Setting { setting: "threshold", value, expected: "a finite number of at least 0" })
+            }
         }
     }
 }

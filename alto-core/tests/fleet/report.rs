@@ -70,3 +70,13 @@ fn a_run_of_nothing_is_a_report_too() {
     let report = Fleet::new(Cluster::single("H100", 4)).run(&Backfill, &mut Virtual::default(), &mut |_| {}).unwrap();
     assert_eq!((report.tasks.len(), report.totals.makespan, report.totals.utilization), (0, 0.0, 0.0));
 }
+
+#[test]
+fn a_task_has_one_line_in_the_table_whatever_it_is_called() {
+    let mut site = Virtual::default();
+    site.submit(0.0, Task::rigid("two\nlines", 1, 1.0), |_| Timeline::failing(1.0, "one\r\nand another"));
+    let report = Fleet::new(Cluster::single("H100", 1)).run(&Backfill, &mut site, &mut |_| {}).unwrap();
+    let table = report.table().to_string();
+    assert!(table.lines().nth(1).is_some_and(|line| line.starts_with("two lines")), "{table}");
+    assert!(table.contains("failed: one  and another\n\n"), "{table}");
+}
