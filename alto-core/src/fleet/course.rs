@@ -92,6 +92,8 @@ impl<'a> Course<'a> {
     }
 
     fn arrive(&mut self, needs: Task, profile_seconds: f64) -> Result<(), FleetError> {
+        // What is no time is in no file that could be read again, nor in a sum.
+        let profile_seconds = if profile_seconds.is_finite() { profile_seconds.max(0.0) } else { 0.0 };
         let task = self.ledger.tasks.len();
         if let Err(fault) = needs.check(&self.fleet.cluster) {
             let name = needs.name;
@@ -182,14 +184,17 @@ impl<'a> Course<'a> {
                 Err(Fault::Broken(source)) => {
                     return Err(FleetError::BrokenPlan { scheduler: format!("{:?}", self.scheduler), source });
                 }
-                Err(Fault::Plan { first, error }) => match planning::culprit(&error) {
-                    Some(place) => {
-                        let Left { task, name, .. } = self.queue.leave(first + place);
-                        let error = planning::renumbered(error, task);
-                        self.refuse(task, name, error.to_string(), || error.into())?;
+                // One that isn't there would be the scheduler's fault.
+                Err(Fault::Plan { first, error }) => {
+                    match planning::culprit(&error).map(|place| first.saturating_add(place)) {
+                        Some(place) if place < self.queue.len() => {
+                            let Left { task, name, .. } = self.queue.leave(place);
+                            let error = planning::renumbered(error, task);
+                            self.refuse(task, name, error.to_string(), || error.into())?;
+                        }
+                        _ => return Err(error.into()),
                     }
-                    None => return Err(error.into()),
-                },
+                }
             }
         };
         *self.roster.running() = std::mem::take(&mut self.queue.snapshot().running);
@@ -205,7 +210,8 @@ impl<'a> Course<'a> {
         let mut free = self.queue.free();
         while place < free {
             match self.queue.planned(place).filter(|placement| placement.start <= self.now).cloned() {
-                Some(placement) if self.are_free(&placement.devices) => {
+                // Nobody starts any more by a plan that has turned out wrong: somebody who came earlier may get the place.
+                Some(placement) if self.are_free(&placement.devices) && self.is_settled() => {
                     let is_last_free = place + 1 == free && free < self.queue.len();
                     if self.start(place, placement, site, is_last_free)? {
                         break;
@@ -262,9 +268,12 @@ impl<'a> Course<'a> {
         Ok(self.causes.iter().any(is_reason))
     }
 
-    /// The first of the tasks that run or wait, and how many run.
-    pub(super) fn unfinished(&self) -> Option<(usize, usize)> {
-        self.roster.first().map(|task| (task, self.roster.len()))
+    /// The error that tasks run or wait, if any do.
+    pub(super) fn unfinished(&self) -> Option<FleetError> {
+        let (running, waiting) = (self.roster.len(), self.queue.waiting());
+        // Somebody is planned if anybody waits.
+        let first = self.roster.first().or_else(|| (waiting > 0).then(|| self.queue.task(0)));
+        first.map(|task| FleetError::Silent { task, running, waiting })
     }
 
     fn emit(&mut self, kind: EventKind) -> Result<(), FleetError> {

@@ -66,13 +66,17 @@ pub enum FleetError {
         /// How many tasks have come.
         arrived: usize,
     },
-    /// The site has nothing more to tell, though tasks run: a recording that stops before its end, for instance.
-    #[error("the site has nothing more to tell, but {running} tasks run, the first of them task {task}")]
+    /// The site has nothing more to tell, though tasks run or wait: a recording that stops before its end, for instance.
+    #[error(
+        "the site has nothing more to tell, but {running} tasks run and {waiting} wait, the first of them task {task}"
+    )]
     Silent {
-        /// The first of those that run.
+        /// The first of those that run, or else of those that wait.
         task: usize,
         /// How many run.
         running: usize,
+        /// How many wait.
+        waiting: usize,
     },
 }
 

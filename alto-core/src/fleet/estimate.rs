@@ -87,7 +87,8 @@ impl Estimate {
     /// What was known at `last`, if it is news.
     fn tell(&mut self, began: f64, last: f64, now: f64) -> Option<f64> {
         let (seconds, seen) = (last - began, self.seen.iter().sum::<u64>());
-        if (seen as f64) < ENOUGH * self.all as f64 || seconds <= 0.0 {
+        // Once all have ended, what still goes on is unknown here: jobs of a search, an audit.
+        if self.left.is_empty() || (seen as f64) < ENOUGH * self.all as f64 || seconds <= 0.0 {
             return None;
         }
         let end = (last + self.left.values().sum::<u64>() as f64 * seconds / seen as f64).max(now);

@@ -7,7 +7,14 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 /// What a task's work gives; a panic in it is an error of that task alone.
 pub(super) fn guarded<T>(work: impl FnOnce() -> T) -> Result<T, String> {
     // The work owns all that it touches, and nobody looks at it afterwards.
-    catch_unwind(AssertUnwindSafe(work)).map_err(|panic| format!("it panicked: {}", message(&*panic)))
+    catch_unwind(AssertUnwindSafe(work)).map_err(|panic| {
+        let words = format!("it panicked: {}", message(&*panic));
+        // What was thrown may throw again when it is dropped; what comes then isn't dropped.
+        if let Err(again) = catch_unwind(AssertUnwindSafe(|| drop(panic))) {
+            std::mem::forget(again);
+        }
+        words
+    })
 }
 
 /// The error and what it came from.

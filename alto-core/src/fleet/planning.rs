@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use alto_sched::{CheckError, Placement, Plan, PlanError, Running, Scheduler, Snapshot};
 
+use super::clock::{micros, seconds};
+
 /// Where every waiting task is to run.
 pub(super) struct Planned {
     pub(super) placements: Vec<Placement>,
@@ -50,9 +52,13 @@ pub(super) fn plan(scheduler: &dyn Scheduler, snapshot: &Snapshot, free: usize) 
 }
 
 fn checked(scheduler: &dyn Scheduler, snapshot: &Snapshot, first: usize) -> Result<Plan, Fault> {
-    let plan = scheduler.plan(snapshot).map_err(|error| Fault::Plan { first, error })?;
+    let mut plan = scheduler.plan(snapshot).map_err(|error| Fault::Plan { first, error })?;
     // A scheduler may be anybody's, and two tasks on one device would be nobody's fault but the fleet's.
     plan.check(snapshot).map_err(Fault::Broken)?;
+    // The check rounds to microseconds; a start between two of them would never come on a clock that tells no others.
+    for Placement { start, end, .. } in plan.placements.iter_mut().flatten() {
+        (*start, *end) = (seconds(micros(*start)), seconds(micros(*end)));
+    }
     Ok(plan)
 }
 

@@ -67,10 +67,9 @@ impl Profile {
             }
             measured.add(backend, train, &jobs[..count], &slots, clock)
         });
-        for slot in slots {
-            backend.detach(slot)?;
-        }
-        outcome?;
+        // All of them, whatever one says.
+        let detached = slots.into_iter().map(|slot| backend.detach(slot).map(drop));
+        outcome.and(detached.fold(Ok(()), Result::and))?;
         Ok(Self {
             step: Line::fit(&measured.steps),
             evaluation: Line::fit(&measured.evaluations),
@@ -103,7 +102,7 @@ impl Profile {
         let evaluations = |job: &Job| 1.0 + (1.0 / trainer.interval).ceil().min(job.steps as f64);
         let evaluations: f64 = jobs.iter().map(evaluations).sum();
         // Jobs are evaluated together, as many as have all their rows in one call.
-        let (rows_each, most) = (validation.examples().len() as f64, trainer.evaluation_rows as f64);
+        let (rows_each, most) = (validation.examples().len() as f64, trainer.evaluation_rows.max(1) as f64);
         let together = (most / rows_each).floor().max(1.0);
         let blocks = (slots / together).ceil() / slots * (rows_each / most).ceil();
         self.step.call * calls

@@ -47,6 +47,11 @@ impl Queue {
         Self { snapshot, line: vec![], behind: VecDeque::new(), most, bound: fleet.overtaking }
     }
 
+    /// How many wait, planned or not.
+    pub(super) fn waiting(&self) -> usize {
+        self.line.len() + self.behind.len()
+    }
+
     /// How many are planned.
     pub(super) fn len(&self) -> usize {
         self.line.len()
@@ -114,7 +119,7 @@ impl Queue {
     /// The task that stood at this place has started: those before it were overtaken. Gives those that may be no more,
     /// if somebody stands behind them.
     pub(super) fn overtake(&mut self, place: usize) -> Vec<usize> {
-        let (len, bound) = (self.line.len() + self.behind.len(), self.bound);
+        let (len, bound) = (self.waiting(), self.bound);
         let mut held = vec![];
         for (index, waiting) in self.line[..place].iter_mut().enumerate() {
             waiting.overtaken += 1;

@@ -79,17 +79,9 @@ impl Site for Replayed {
 
     fn start(&mut self, _task: usize, _placement: &Placement) {}
 
-    fn next(&mut self, until: Option<f64>) -> Option<Vec<Signal>> {
-        match (self.turns.pop_front(), until) {
-            (Some((seconds, signals)), _) => {
-                self.now = seconds;
-                Some(signals)
-            }
-            (None, Some(until)) => {
-                self.now = until;
-                Some(vec![])
-            }
-            (None, None) => None,
-        }
+    fn next(&mut self, _until: Option<f64>) -> Option<Vec<Signal>> {
+        let (seconds, signals) = self.turns.pop_front()?;
+        self.now = seconds;
+        Some(signals)
     }
 }

@@ -170,7 +170,7 @@ impl Course<'_> {
     /// What the run came to.
     pub(super) fn into_report(self) -> Result<Report, FleetError> {
         match self.unfinished() {
-            Some((task, running)) => Err(FleetError::Silent { task, running }),
+            Some(error) => Err(error),
             None => Ok(Report::new(self.fleet, self.scheduler, self.ledger, Some(self.planning))),
         }
     }

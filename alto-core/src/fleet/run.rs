@@ -83,8 +83,10 @@ impl Fleet {
     pub(super) fn check(&self) -> Result<(), FleetError> {
         match (self.threshold, self.planned) {
             (_, Some(0)) => Err(FleetError::Setting { setting: "planned", value: 0.0, expected: "at least 1" }),
-            (value, _) if value >= 0.0 => Ok(()),
-            (value, _) => Err(FleetError::Setting { setting: "threshold", value, expected: "at least 0" }),
+            (value, _) if value.is_finite() && value >= 0.0 => Ok(()),
+            (value, _) => {
+                Err(FleetError::Setting { setting: "threshold", value, expected: "a finite number of at least 0" })
+            }
         }
     }
 }

@@ -40,7 +40,8 @@ pub enum Signal {
 
 /// Where tasks run.
 ///
-/// A site knows the work of each task by its number; a fleet knows only what it needs and how long that takes.
+/// A site knows the work of each task by its number; a fleet knows only what it needs and how long that takes. A site
+/// is for one run: another would number its tasks from 0 again, and start the work of those that the first left behind.
 pub trait Site: Debug {
     /// Seconds since the site's clock began.
     fn now(&self) -> f64;
@@ -50,10 +51,10 @@ pub trait Site: Debug {
     /// What fails here is told by [`next`](Self::next), as any failure of the task.
     fn start(&mut self, task: usize, placement: &Placement);
 
-    /// Waits for signals and gives all that have come, or none once it is `until`. What comes at that very time counts
-    /// as come.
+    /// Waits for signals and gives those that have come, or none once it is `until`, when the next task is planned to
+    /// start; `None` is that nobody waits. What comes at that very time counts as come.
     ///
-    /// `None` when no signal will ever come; only where `until` is `None`.
+    /// `None` when no signal will ever come and time stands still: where `until` is `None`, or at a recording's end.
     fn next(&mut self, until: Option<f64>) -> Option<Vec<Signal>>;
 }
 

@@ -70,7 +70,10 @@ fn cells(task: &TaskReport) -> [String; HEADER.len()] {
         (Some(why), None, _) => format!("refused: {why}"),
     };
     let arrived = seconds(Some(task.arrived));
-    [task.name.clone(), arrived, seconds(task.wait()), seconds(task.run()), ranges(&task.devices), ended]
+    // A line is a task's, whatever it is called and says.
+    let line = |text: &str| text.split(char::is_control).collect::<Vec<_>>().join(" ");
+    let (name, ended) = (line(&task.name), line(&ended));
+    [name, arrived, seconds(task.wait()), seconds(task.run()), ranges(&task.devices), ended]
 }
 
 /// Ascending numbers, such as `0-3 8`.

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
 use std::fmt;
+use std::iter;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
@@ -15,6 +16,9 @@ use super::failure;
 use super::site::{Signal, Site};
 use crate::job::Job;
 use crate::trainer::Event;
+
+/// How many messages are told together at most: somebody may send them faster than they are read.
+const AT_ONCE: usize = 10_000;
 
 /// A site where each task runs on a thread of its own, in real time; tasks are submitted from anywhere through a
 /// [`Submitter`].
@@ -106,11 +110,12 @@ impl Site for Threads {
         let work = self.work.remove(&task);
         let placement = placement.clone();
         let body = move || {
+            // The words too: whatever panics here, the fleet must hear of an end.
             let result = failure::guarded(|| match work {
-                Some(work) => work(&placement, &watch),
+                Some(work) => work(&placement, &watch).map_err(|error| failure::words(&*error)),
                 None => Err("it never came here, or has started before".into()),
             });
-            watch.end(result.and_then(|result| result.map_err(|error| failure::words(&*error))));
+            watch.end(result.flatten());
         };
         if let Err(error) = thread::Builder::new().name(format!("task {task}")).spawn(body) {
             let error = Some(format!("no thread for it: {error}"));
@@ -120,6 +125,10 @@ impl Site for Threads {
     }
 
     fn next(&mut self, until: Option<f64>) -> Option<Vec<Signal>> {
+        if until.is_none() {
+            // Nobody waits, so these were refused; among what they hold may be submitters.
+            self.work.clear();
+        }
         let first = match until {
             None if !self.open && self.running.is_empty() => return None,
             None => self.inbox.recv().ok()?,
@@ -132,7 +141,7 @@ impl Site for Threads {
             }
         };
         let mut signals: Vec<Signal> = self.read(first).into_iter().collect();
-        while let Ok(message) = self.inbox.try_recv() {
+        for message in iter::from_fn(|| self.inbox.try_recv().ok()).take(AT_ONCE).collect::<Vec<_>>() {
             signals.extend(self.read(message));
         }
         Some(signals)

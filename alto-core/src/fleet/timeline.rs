@@ -13,7 +13,7 @@ use super::failure;
 /// How a task goes once it has started. Times are in seconds from its start.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Timeline {
-    /// When its expected end moves, and to when.
+    /// When its expected end moves, and to when; what isn't finite tells nothing.
     pub expected: Vec<(f64, f64)>,
     /// When it ends or fails.
     pub end: f64,

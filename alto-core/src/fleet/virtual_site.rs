@@ -96,7 +96,7 @@ impl Site for Virtual<'_> {
             None => Timeline::failing(0.0, "it never came here, or has started before"),
         };
         let end = micros(end);
-        for (at, to) in expected.into_iter().filter(|(at, _)| micros(*at) < end) {
+        for (at, to) in expected.into_iter().filter(|(at, to)| micros(*at) < end && to.is_finite()) {
             let end = seconds(begin + micros(to));
             self.put(begin + micros(at), Happening::Told(Signal::Expected { task, end }));
         }

@@ -69,6 +69,26 @@ fn a_job_that_exits_takes_its_samples_with_it() {
 }
 
 #[test]
+fn of_jobs_of_a_search_alone_nothing_is_told() {
+    let mut estimate = Estimate::new(&[]);
+    estimate.observe(0.0, &started(0));
+    assert_eq!(estimate.observe(10.0, &evaluated(0, 50)), None);
+}
+
+#[test]
+fn jobs_of_a_search_that_go_on_after_all_others_are_not_told_to_end_at_once() {
+    let mut estimate = Estimate::new(&jobs(1, 100));
+    estimate.observe(0.0, &started(0));
+    estimate.observe(10.0, &evaluated(0, 50));
+    estimate.observe(10.0, &started(1));
+    assert_eq!(estimate.observe(15.0, &evaluated(0, 75)), Some(20.0));
+    assert_eq!(estimate.observe(20.0, &EventKind::Ended { job: 0, step: 100, how: Ended::Finished }), None);
+    for (now, step) in [(25.0, 25), (30.0, 50), (35.0, 75)] {
+        assert_eq!(estimate.observe(now, &evaluated(1, step)), None);
+    }
+}
+
+#[test]
 fn what_hardly_moves_is_not_told() {
     let mut estimate = Estimate::new(&jobs(1, 100));
     estimate.observe(0.0, &started(0));

@@ -1,11 +1,14 @@
 //! Fleets of many tasks: what starts when, on virtual clocks and on threads.
 
+mod checker;
 mod dry_run;
 mod estimate;
 mod fairness;
 mod follow;
 mod history;
+mod hostile;
 mod profiles;
+mod properties;
 mod refusals;
 mod replanning;
 mod replay;
@@ -13,5 +16,6 @@ mod report;
 mod setup;
 mod threads;
 mod training;
+mod unruly;
 mod window;
 mod won;

@@ -1,8 +1,10 @@
 //! What is measured of a backend, and what is known already.
 
-use alto_core::backend::{Backend, BackendError};
+use alto_core::backend::{Backend, BackendError, Evaluation, JobState, Memory, Slot, StepReport};
+use alto_core::batch::Batch;
 use alto_core::fleet::{Profile, ProfileKey, Profiles};
-use alto_core::simulated::CostModel;
+use alto_core::job::Job;
+use alto_core::simulated::{CostModel, SimulatedBackend};
 
 use super::training::{backend, jobs, rows};
 
@@ -91,4 +93,58 @@ fn a_file_of_something_else_is_an_error_that_names_it() {
     }
     let nowhere = folder.path().join("none").join("profiles.json");
     assert!(Profiles::default().write(&nowhere).unwrap_err().to_string().ends_with("can't be written"));
+}
+
+/// Detaches all, but says of the first that this failed.
+#[derive(Debug)]
+struct Sticky {
+    inner: SimulatedBackend,
+    detached: usize,
+}
+
+impl Backend for Sticky {
+    fn check(&self, job: &Job) -> Result<(), BackendError> {
+        self.inner.check(job)
+    }
+
+    fn adapter_bytes(&self, job: &Job) -> u64 {
+        self.inner.adapter_bytes(job)
+    }
+
+    fn attach(&mut self, job: &Job, state: Option<JobState>) -> Result<Slot, BackendError> {
+        self.inner.attach(job, state)
+    }
+
+    fn step(&mut self, batch: &Batch) -> Result<(), BackendError> {
+        self.inner.step(batch)
+    }
+
+    fn read(&mut self) -> Result<Vec<StepReport>, BackendError> {
+        self.inner.read()
+    }
+
+    fn evaluate(&mut self, batch: &Batch) -> Result<Vec<Evaluation>, BackendError> {
+        self.inner.evaluate(batch)
+    }
+
+    fn snapshot(&mut self, slot: Slot) -> Result<JobState, BackendError> {
+        self.inner.snapshot(slot)
+    }
+
+    fn detach(&mut self, slot: Slot) -> Result<JobState, BackendError> {
+        self.detached += 1;
+        let state = self.inner.detach(slot)?;
+        if self.detached == 1 { Err(BackendError::Device { source: "lost".into() }) } else { Ok(state) }
+    }
+
+    fn memory(&mut self) -> Memory {
+        self.inner.memory()
+    }
+}
+
+#[test]
+fn a_slot_that_cannot_be_given_back_leaves_the_others_to_be() {
+    let mut backend = Sticky { inner: backend(COST), detached: 0 };
+    let error = Profile::measure(&mut backend, &rows(8), &jobs(8, 100), &|| 0.0).unwrap_err();
+    assert_eq!((error.to_string().as_str(), backend.detached), ("the device failed", 8));
 }

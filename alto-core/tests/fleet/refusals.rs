@@ -81,10 +81,13 @@ fn a_task_that_would_end_past_all_time_is_refused_alone() {
 
 #[test]
 fn a_threshold_that_is_no_share_is_an_error() {
-    for threshold in [-0.1, f64::NAN] {
+    for threshold in [-0.1, f64::NAN, f64::INFINITY] {
         let fleet = Fleet { threshold, ..Fleet::new(Cluster::single("H100", 1)) };
         let error = fleet.run(&Backfill, &mut Virtual::default(), &mut |_| {}).unwrap_err();
-        assert_eq!(error.to_string(), format!("fleet: threshold is {threshold}, but must be at least 0"));
+        assert_eq!(
+            error.to_string(),
+            format!("fleet: threshold is {threshold}, but must be a finite number of at least 0")
+        );
     }
 }
 

@@ -1,7 +1,7 @@
 //! When tasks are planned anew, and what comes of it.
 
 use alto_core::fleet::{Cause, Event, EventKind, Fleet, Replan};
-use alto_sched::{Backfill, Cluster, Makespan};
+use alto_sched::{Backfill, Cluster, FirstComeFirstServed, Makespan};
 use proptest::prelude::*;
 
 use super::follow::follow;
@@ -85,6 +85,28 @@ fn a_task_that_is_late_makes_room_elsewhere() {
         .flat_map(|replan| &replan.1.causes)
         .any(|cause| *cause == Cause::Moved { task: 0, from: 10.0, to: 11.0 });
     assert!(moved, "{events:#?}");
+}
+
+#[test]
+fn an_expected_end_that_is_no_time_tells_nothing() {
+    use alto_core::fleet::{Timeline, Virtual};
+    use alto_sched::Task;
+    let mut site = Virtual::default();
+    let expected = vec![(1.0, f64::NAN), (2.0, f64::INFINITY), (3.0, f64::NEG_INFINITY)];
+    site.submit(0.0, Task::rigid("a", 1, 10.0), |_| Timeline { expected, end: 10.0, error: None });
+    let mut events = vec![];
+    let fleet = Fleet::new(Cluster::single("H100", 1));
+    fleet.run(&Backfill, &mut site, &mut |event| events.push(event.clone())).unwrap();
+    assert!(!events.iter().any(|event| matches!(event.kind, EventKind::Expected { .. })), "{events:?}");
+}
+
+#[test]
+fn nobody_starts_by_a_plan_that_a_late_task_has_spoilt() {
+    // Both devices are to be free at 10; the first is not. Who came first gets the second.
+    let late = Submitted { factor: 4.0, ..plain(0.0, "late", 1, 10.0) };
+    let tasks = [late, plain(0.0, "b", 1, 10.0), plain(1.0, "earlier", 1, 5.0), plain(2.0, "later", 1, 5.0)];
+    let (_, events) = run(&Fleet::new(Cluster::single("H100", 2)), &FirstComeFirstServed, &tasks);
+    assert_eq!(starts(&events)[2..], [(2, 10.0), (3, 15.0)]);
 }
 
 #[test]

@@ -42,8 +42,30 @@ fn a_log_that_stops_before_its_end_is_replayed_as_far_as_it_goes() {
     let mut events = vec![];
     let mut site = Replayed::new(log[..3].to_vec());
     let error = fleet.run(&Backfill, &mut site, &mut |event| events.push(event.clone())).unwrap_err();
-    assert_eq!(error.to_string(), "the site has nothing more to tell, but 1 tasks run, the first of them task 0");
+    assert_eq!(
+        error.to_string(),
+        "the site has nothing more to tell, but 1 tasks run and 0 wait, the first of them task 0"
+    );
     assert_eq!(events, log[..3]);
+}
+
+#[test]
+fn at_the_end_of_a_log_time_does_not_go_on_for_those_who_wait() {
+    let fleet = Fleet::new(Cluster::single("H100", 1));
+    let later = |at, name, release| {
+        let submitted = plain(at, name, 1, 10.0);
+        super::setup::Submitted { task: alto_sched::Task { release, ..submitted.task }, ..submitted }
+    };
+    let (_, log) = run(&fleet, &Backfill, &[plain(0.0, "a", 1, 10.0), later(1.0, "b", 0.0), later(1.0, "c", 50.0)]);
+    for cut in 0..log.len() {
+        let mut events = vec![];
+        let mut site = Replayed::new(log[..cut].to_vec());
+        let outcome = fleet.run(&Backfill, &mut site, &mut |event| events.push(event.clone()));
+        // The last turn is decided upon to its end.
+        let last = cut.checked_sub(1).map_or(0, |last| log.iter().filter(|event| event.turn <= log[last].turn).count());
+        assert!(events.len() <= last && events[..cut] == log[..cut], "cut after {cut}: {events:#?}");
+        assert!(cut == 0 || matches!(outcome, Err(FleetError::Silent { .. })), "cut after {cut}: {outcome:?}");
+    }
 }
 
 #[test]

@@ -34,6 +34,20 @@ fn the_share_of_time_spent_on_profiles_is_told() {
 }
 
 #[test]
+fn seconds_of_a_profile_that_are_none_count_as_none() {
+    for odd in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, -1.0] {
+        let mut site = Virtual::default();
+        site.submit_profiled(0.0, Task::rigid("a", 1, 9.0), odd, |_| Timeline::lasting(9.0));
+        let mut log = vec![];
+        let fleet = Fleet::new(Cluster::single("H100", 1));
+        let report = fleet.run(&Backfill, &mut site, &mut |event| log.push(event.clone())).unwrap();
+        assert_eq!(report.totals.profile_seconds, 0.0);
+        let stored: Vec<Event> = serde_json::from_str(&serde_json::to_string(&log).unwrap()).unwrap();
+        assert_eq!(stored, log);
+    }
+}
+
+#[test]
 fn a_report_survives_a_file_and_is_a_table() {
     let mut site = site(&[plain(0.0, "first", 2, 20.0)]);
     site.submit(1.0, Task::rigid("huge", 9, 1.0), |_| Timeline::lasting(1.0));
@@ -95,4 +109,14 @@ fn events_that_begin_in_the_middle_are_an_error() {
     let error = Report::from_events(&fleet, &Backfill, &log[middle..]).unwrap_err();
     let expected = "the events tell of task 1, but 0 tasks have come; expected all events of a run from its first on";
     assert_eq!(error.to_string(), expected);
+}
+
+#[test]
+fn a_task_has_one_line_in_the_table_whatever_it_is_called() {
+    let mut site = Virtual::default();
+    site.submit(0.0, Task::rigid("two\nlines", 1, 1.0), |_| Timeline::failing(1.0, "one\r\nand another"));
+    let report = Fleet::new(Cluster::single("H100", 1)).run(&Backfill, &mut site, &mut |_| {}).unwrap();
+    let table = report.table().to_string();
+    assert!(table.lines().nth(1).is_some_and(|line| line.starts_with("two lines")), "{table}");
+    assert!(table.contains("failed: one  and another\n\n"), "{table}");
 }

@@ -67,6 +67,14 @@ fn a_file_is_named() {
     assert_eq!(error.to_string(), format!("{} doesn't hold the roofline parameters of a device", path.display()));
     std::fs::write(&path, H100).unwrap();
     assert_eq!(Device::read(&path).unwrap(), Device::named("H100 SXM").unwrap());
+    // A number that can't be computed with, too.
+    let text = std::fs::read_to_string(&path).unwrap();
+    let memory = text.lines().find(|line| line.starts_with("memory =")).unwrap();
+    std::fs::write(&path, text.replace(memory, "memory = -1")).unwrap();
+    let error = Device::read(&path).unwrap_err();
+    assert!(error.to_string().starts_with(&path.display().to_string()), "{error}");
+    let source = std::error::Error::source(&error).map(ToString::to_string);
+    assert_eq!(source.as_deref(), Some("H100 SXM: memory is -1, expected a finite number over 0"));
 }
 
 #[test]

@@ -107,9 +107,9 @@ fn sizes_and_shares_that_make_no_sense_are_refused() {
         task.seconds(&setup(&task, System::AdapterParallel), kept).unwrap_err().to_string()
     };
     assert_eq!(refused(vec![], &[]), "jobs is empty, expected at least one entry");
-    assert_eq!(refused(vec![job(0, 1, 1)], &[]), "rank is 0, expected at least 1");
-    assert_eq!(refused(vec![job(1, 0, 1)], &[]), "batch is 0, expected at least 1");
-    assert_eq!(refused(vec![job(1, 1, 0)], &[]), "samples is 0, expected at least 1");
+    assert_eq!(refused(vec![job(0, 1, 1)], &[]), "rank is 0, expected from 1 to 65536");
+    assert_eq!(refused(vec![job(1, 0, 1)], &[]), "batch is 0, expected from 1 to 1048576");
+    assert_eq!(refused(vec![job(1, 1, 0)], &[]), "samples is 0, expected from 1 to 2^53");
     assert_eq!(refused(vec![job(1, 1, 1)], &[1.5]), "kept share is 1.5, expected from 0 to 1");
     assert_eq!(refused(vec![job(1, 1, 1)], &[f64::NAN]), "kept share is NaN, expected from 0 to 1");
 }

@@ -2,6 +2,7 @@
 
 use std::error::Error;
 
+use alto_core::simulated::systems::{Device, System};
 use alto_core::simulated::workload::{TraceError, TraceTask, Work, read_trace};
 
 fn read(text: &str) -> Result<Vec<TraceTask>, TraceError> {
@@ -47,6 +48,39 @@ fn an_empty_trace_is_no_tasks_but_needs_its_header() {
         refused("arrival,devices,duration,gpus\n").starts_with("line 1: column \"gpus\" is unknown, expected name")
     );
     assert_eq!(refused("arrival,devices,duration,devices\n"), "line 1: column devices is there twice, expected once");
+}
+
+#[test]
+fn lines_are_counted_as_an_editor_counts_them() {
+    let line = |text: &str, line: u64| {
+        let expected = format!("line {line}, column devices: \"x\", expected a whole number of at least 1");
+        assert_eq!(refused(text), expected, "{text:?}");
+    };
+    line("arrival,devices,duration\r\n0,1,5\r\n1,x,5\r\n", 3);
+    line("arrival,devices,duration\n\n\n0,1,5\n\n\n1,x,5\n", 7);
+    line("\r\narrival,devices,duration\r\n\r\n0,1,5\r\n\r\n1,x,5\r\n", 6);
+    line("arrival,devices,duration\r0,1,5\r1,x,5\r", 3);
+    line("\u{feff}arrival,devices,duration\r\n0,x,5", 2);
+    line("name,arrival,devices,duration\r\n\"a\r\nb\r\nc\",0,1,5\r\nd,1,x,5\r\n", 5);
+    let tasks = read("arrival,devices,duration\r\n\r\n0,1,5\r\n1,1,5").unwrap();
+    assert_eq!([tasks[0].name.as_str(), tasks[1].name.as_str()], ["line 3", "line 4"]);
+}
+
+#[test]
+fn a_job_too_large_to_count_is_an_error_when_it_is_timed() {
+    let numbers = [
+        ("8:1e-4:18446744073709551615:1", "256", "batch is 18446744073709552000, expected from 1 to 1048576"),
+        ("1000000000000000:1e-4:1:1", "1", "rank is 1000000000000000, expected from 1 to 65536"),
+        ("8:1e-4:1:1", "18446744073709551615", "row_tokens is 18446744073709552000, expected from 1 to 2^32"),
+        ("8:1e-4:1:18446744073709551615", "1", "samples is 18446744073709552000, expected from 1 to 2^53"),
+    ];
+    for (jobs, row_tokens, expected) in numbers {
+        let text = format!("arrival,devices,jobs,model,row_tokens\n0,1,{jobs},Llama-3.2-1B,{row_tokens}\n");
+        let tasks = read(&text).unwrap();
+        let Work::Tuning(task) = &tasks[0].work else { panic!("{:?}", tasks[0].work) };
+        let setup = task.setup(System::AdapterParallel, &Device::named("H100 SXM").unwrap()).unwrap();
+        assert_eq!(task.seconds(&setup, &[]).unwrap_err().to_string(), expected);
+    }
 }
 
 #[test]

@@ -21,6 +21,7 @@ pub struct FirstComeFirstServed;
 /// First come, first served, but a task that doesn't fit lets later ones that do fit go ahead.
 ///
 /// Backfilling without reservations: devices are never idle while a task that fits waits, but a wide task may wait long.
+/// With nodes of several sizes each task is given one size beforehand, and doesn't take another's idle devices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Backfill;
 

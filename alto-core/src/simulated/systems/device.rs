@@ -103,7 +103,9 @@ impl Device {
     /// Names the file and the parameter that is missing, unknown or not over 0.
     pub fn read(path: &Path) -> Result<Device, CostError> {
         let text = fs::read_to_string(path).map_err(|source| CostError::Open { path: path.into(), source })?;
-        Device::parse(&text, &path.display().to_string())
+        let device = Device::parse(&text, &path.display().to_string())?;
+        device.check().map_err(|source| CostError::InFile { path: path.into(), source: Box::new(source) })?;
+        Ok(device)
     }
 
     /// Takes a device from TOML and checks it.
@@ -111,15 +113,15 @@ impl Device {
     /// # Errors
     /// Names the parameter that is missing, unknown or not over 0.
     pub fn from_toml(text: &str) -> Result<Device, CostError> {
-        Device::parse(text, "the text")
+        let device = Device::parse(text, "the text")?;
+        device.check()?;
+        Ok(device)
     }
 
     fn parse(text: &str, path: &str) -> Result<Device, CostError> {
         let expected = "the roofline parameters of a device";
         let wrong = |source| CostError::Toml { path: path.to_owned(), expected, source: Box::new(source) };
-        let device: Device = toml::from_str(text).map_err(wrong)?;
-        device.check()?;
-        Ok(device)
+        toml::from_str(text).map_err(wrong)
     }
 
     /// Checks that every parameter that is given is a finite number over 0.

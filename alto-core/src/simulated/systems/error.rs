@@ -28,6 +28,15 @@ pub enum CostError {
         #[source]
         source: Box<toml::de::Error>,
     },
+    /// A file with a parameter that can't be computed with.
+    #[error("{}: no device that can be computed with", path.display())]
+    InFile {
+        /// The file.
+        path: PathBuf,
+        /// Which parameter, and why not.
+        #[source]
+        source: Box<CostError>,
+    },
     /// Another version of the format.
     #[error("{name}: version is {found}, expected {expected}")]
     Version {

@@ -5,7 +5,11 @@ use std::collections::BTreeMap;
 
 use super::error::WorkloadError;
 use super::task::{TaskJob, TuningTask};
+use crate::job::{RANK_LIMIT, SAMPLES_LIMIT, STEP_ROWS_LIMIT};
 use crate::simulated::systems::{AdapterLoad, CostError, Device, Setup, System};
+
+/// The most tokens of a row: those of the largest batch then fit in a number.
+const ROW_TOKENS_LIMIT: u64 = 1 << 32;
 
 /// [`TuningTask::seconds`] of many tasks of one system and device, in their order; like tasks are computed once.
 ///
@@ -59,7 +63,7 @@ impl TuningTask {
     /// where jobs wait for each other, and evaluations are left out.
     ///
     /// # Errors
-    /// A share that isn't from 0 to 1, a job without samples or rows, a job that doesn't fit alone, or a setup that
+    /// A share that isn't from 0 to 1, a job without samples or rows or with too many, a job that doesn't fit alone, or a setup that
     /// lacks a parameter.
     pub fn seconds(&self, setup: &Setup, kept: &[f64]) -> Result<f64, WorkloadError> {
         let mut waiting = self.entries(kept)?;
@@ -84,11 +88,16 @@ impl TuningTask {
         }
         let sizes = self.jobs.iter().flat_map(|job| {
             let TaskJob { rank, batch, samples, .. } = *job;
-            [("rank", rank as u64), ("batch", batch as u64), ("samples", samples), ("row_tokens", self.row_tokens)]
+            [
+                ("rank", rank as u64, RANK_LIMIT as u64, "from 1 to 65536"),
+                ("batch", batch as u64, STEP_ROWS_LIMIT as u64, "from 1 to 1048576"),
+                ("samples", samples, SAMPLES_LIMIT, "from 1 to 2^53"),
+                ("row_tokens", self.row_tokens, ROW_TOKENS_LIMIT, "from 1 to 2^32"),
+            ]
         });
-        for (setting, value) in sizes {
-            if value == 0 {
-                return Err(WorkloadError::OutOfRange { setting, value: 0.0, expected: "at least 1" });
+        for (setting, value, most, expected) in sizes {
+            if value == 0 || value > most {
+                return Err(WorkloadError::OutOfRange { setting, value: value as f64, expected });
             }
         }
         if let Some(&value) = kept.iter().find(|share| !(0.0..=1.0).contains(*share)) {

@@ -86,14 +86,17 @@ impl TraceTask {
 ///
 /// # Errors
 /// Names the line, the header's being 1, and the column that is missing, unknown or can't be read.
-pub fn read_trace(text: impl Read) -> Result<Vec<TraceTask>, TraceError> {
-    let mut reader = csv::ReaderBuilder::new().flexible(true).trim(csv::Trim::All).from_reader(text);
+pub fn read_trace(mut text: impl Read) -> Result<Vec<TraceTask>, TraceError> {
+    let mut bytes = Vec::new();
+    text.read_to_end(&mut bytes).map_err(csv::Error::from)?;
+    let mut lines = Lines { left: &bytes, at: 0, line: 1 };
+    let mut reader = csv::ReaderBuilder::new().flexible(true).trim(csv::Trim::All).from_reader(&bytes[..]);
     let header = reader.headers()?.clone();
     check_header(&header)?;
     let mut tasks = Vec::new();
     for record in reader.records() {
         let record = record?;
-        let line = record.position().map_or(0, csv::Position::line);
+        let line = lines.line_of(record.position().map_or(0, |position| position.byte() as usize));
         if record.len() != header.len() {
             return Err(TraceError::Fields { line, found: record.len(), expected: header.len() });
         }
@@ -126,6 +129,29 @@ fn check_header(header: &StringRecord) -> Result<(), TraceError> {
         }
     }
     Ok(())
+}
+
+/// Counts lines as an editor does. The reader's own count has a record begin at the blank lines before it, and at the
+/// line feed that belongs to the line before.
+struct Lines<'a> {
+    left: &'a [u8],
+    at: usize,
+    /// The line of the first byte that is left.
+    line: u64,
+}
+
+impl Lines<'_> {
+    /// The line of the first byte at or after this place that doesn't end a line; places come in ascending order.
+    fn line_of(&mut self, place: usize) -> u64 {
+        while let [first, rest @ ..] = self.left
+            && (self.at < place || matches!(first, b'\r' | b'\n'))
+        {
+            let ends = *first == b'\n' || *first == b'\r' && rest.first() != Some(&b'\n');
+            self.line += u64::from(ends);
+            (self.left, self.at) = (rest, self.at + 1);
+        }
+        self.line
+    }
 }
 
 struct Line<'a> {
