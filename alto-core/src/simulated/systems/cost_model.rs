@@ -1,8 +1,10 @@
 //! What a simulated backend is charged with.
 
+use alto_sched::{Coefficients, MemoryModel};
+
 use super::error::CostError;
 use super::load::AdapterLoad;
-use super::setup::Setup;
+use super::setup::{Setup, System};
 use crate::simulated::CostModel;
 
 impl Setup {
@@ -34,5 +36,24 @@ impl Setup {
             adapter_bytes_per_rank: per_rank.ceil() as u64,
             budget: Some((devices * self.device.memory) as u64),
         })
+    }
+    /// What tells a trainer which of these adapters fit together, out of the memory of all devices.
+    ///
+    /// Adapters are dealt out whole, by their bytes where memory is scarce, so that the fullest device has at most `1 / d`
+    /// of all and `(d - 1) / d` of the largest (list scheduling; Graham, 1969): the margin.
+    ///
+    /// # Errors
+    /// As [`check`](Setup::check).
+    pub fn memory_model(&self, loads: &[AdapterLoad]) -> Result<MemoryModel, CostError> {
+        self.check()?;
+        let per_token = self.bytes_per_token() as f64;
+        let bytes = |load: &AdapterLoad| self.trained_bytes(load);
+        let margin = match self.system {
+            System::AdapterParallel => (self.devices as f64 - 1.0) * loads.iter().map(bytes).fold(0.0, f64::max),
+            _ => 0.0,
+        };
+        let fixed = self.devices as f64 * self.base_bytes();
+        let coefficients = Coefficients { fixed, per_token, per_squared_token: 0.0, margin };
+        Ok(MemoryModel::from_coefficients(coefficients).expect("sums of finite positive numbers"))
     }
 }
