@@ -77,6 +77,7 @@ pub mod model;
 pub mod peft;
 pub mod search_space;
 pub mod simulated;
+pub mod study;
 pub mod tensor_file;
 pub mod testing;
 pub mod trainer;

@@ -4,7 +4,7 @@ use crate::data::Dataset;
 use crate::exit::ExitPolicy;
 use crate::job::Job;
 use crate::simulated::SimulatedBackend;
-use crate::trainer::{Candidate, Trainer};
+use crate::trainer::{Candidate, Outcome, TrainError, Trainer};
 
 use super::estimate::Estimate;
 use super::failure;
@@ -42,6 +42,18 @@ impl Timeline {
         candidates: Vec<Candidate>,
         policy: &dyn ExitPolicy,
     ) -> Self {
+        Self::trained(trainer, backend, train, validation, candidates, policy).0
+    }
+
+    /// The same with what the training came to.
+    pub fn trained(
+        trainer: &Trainer,
+        backend: &mut SimulatedBackend,
+        train: &Dataset,
+        validation: &Dataset,
+        candidates: Vec<Candidate>,
+        policy: &dyn ExitPolicy,
+    ) -> (Self, Result<Outcome, TrainError>) {
         let clock = backend.clock();
         let begin = clock.seconds();
         let jobs: Vec<Job> = candidates.iter().map(|candidate| candidate.job.clone()).collect();
@@ -50,7 +62,7 @@ impl Timeline {
             let now = clock.seconds() - begin;
             expected.extend(estimate.observe(now, &event.kind).map(|end| (now, end)));
         });
-        let error = outcome.err().map(|error| failure::words(&error));
-        Self { expected, end: clock.seconds() - begin, error }
+        let error = outcome.as_ref().err().map(|error| failure::words(error));
+        (Self { expected, end: clock.seconds() - begin, error }, outcome)
     }
 }

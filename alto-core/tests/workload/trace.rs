@@ -26,10 +26,11 @@ fn durations_and_job_lists_are_read_from_named_columns() {
     let jobs: Vec<_> = task.jobs.iter().map(|job| (job.rank, job.learning_rate, job.batch, job.samples)).collect();
     assert_eq!(jobs, [(16, 1e-4, 2, 1000), (64, 5e-4, 8, 500)]);
 
-    let scheduled = tasks[0].to_task(|_| Err("not asked")).unwrap();
+    let scheduled = tasks[0].to_task(3600.5);
     assert_eq!((scheduled.options[0].width, scheduled.options[0].duration), (4, 3600.5));
-    let scheduled = tasks[1].to_task(|task| Ok::<f64, ()>(task.jobs.len() as f64)).unwrap();
-    assert_eq!((scheduled.release, scheduled.options[0].duration), (60.0, 2.0));
+    assert_eq!(scheduled.options[0].kind.as_deref(), Some("A100"));
+    let scheduled = tasks[1].to_task(2.0);
+    assert_eq!((scheduled.release, scheduled.options[0].duration, &scheduled.options[0].kind), (60.0, 2.0, &None));
 }
 
 #[test]

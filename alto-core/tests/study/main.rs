@@ -1,0 +1,7 @@
+//! Studies: tasks trained on a virtual clock, and fleets of them.
+
+mod ablation;
+mod memory;
+mod setup;
+mod training;
+mod trainings;
