@@ -10,6 +10,7 @@ mod tables;
 
 use std::error::Error;
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 
 use alto_core::exit::LossAware;
 use alto_core::simulated::read_corpus;
@@ -37,10 +38,10 @@ enum Command {
     Tables,
     /// Tasks that come by chance, on many devices, with each scheduler.
     Scale {
-        #[arg(long, default_value_t = 10_000)]
-        tasks: usize,
+        #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..))]
+        tasks: u32,
         /// In machines of eight.
-        #[arg(long, default_value_t = 1000)]
+        #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..))]
         devices: u32,
         /// Share of the devices that the tasks need.
         #[arg(long, default_value_t = 0.9)]
@@ -54,7 +55,7 @@ enum Command {
     Trace {
         file: PathBuf,
         /// In machines of eight.
-        #[arg(long, default_value_t = 8)]
+        #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..))]
         devices: u32,
     },
 }
@@ -65,8 +66,14 @@ enum Coming {
     Bursty,
 }
 
-fn main() -> Result<(), Box<dyn Error>> {
-    let Arguments { device, corpus, command } = Arguments::parse();
+fn main() -> ExitCode {
+    let Err(error) = run(Arguments::parse()) else { return ExitCode::SUCCESS };
+    let chain = std::iter::successors(Some(&*error as &dyn Error), |&error| error.source());
+    eprintln!("{}", chain.map(ToString::to_string).collect::<Vec<_>>().join(": "));
+    ExitCode::FAILURE
+}
+
+fn run(Arguments { device, corpus, command }: Arguments) -> Result<(), Box<dyn Error>> {
     let device = match Path::new(&device).extension() {
         Some(extension) if extension == "toml" => Device::read(Path::new(&device))?,
         _ => Device::named(&device)?,
@@ -80,7 +87,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         Some(Command::Ablation) => ablation::print(&mut trainings),
         Some(Command::Tables) => tables::print(&mut trainings, corpora.len()),
         Some(Command::Scale { tasks, devices, load, arrivals, seed }) => {
-            scale::generated(&mut trainings, tasks, devices, load, arrivals, seed)
+            scale::generated(&mut trainings, tasks as usize, devices, load, arrivals, seed)
         }
         Some(Command::Trace { file, devices }) => scale::traced(&mut trainings, &file, devices),
         None => {

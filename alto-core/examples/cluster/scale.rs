@@ -70,13 +70,15 @@ fn compare(trainings: &mut Trainings, devices: u32, submit: Submit) -> Result<()
         (&makespan(), "makespan", None),
         (&makespan(), "makespan, overtaken at most 50 times", Some(50)),
     ];
-    println!("\n{:<36} in use  mean wait  longest wait   makespan  planned  CPU seconds", "scheduler");
-    for (scheduler, name, overtaking) in schedulers {
+    for (index, (scheduler, name, overtaking)) in schedulers.into_iter().enumerate() {
         let mut site = Virtual::default();
         submit(trainings, &mut site)?;
         let began = ProcessTime::now();
         let cluster = Cluster::default().with(&trainings.device.name, devices, devices.min(8));
         let totals = Fleet { overtaking, ..Fleet::new(cluster) }.run(scheduler, &mut site, &mut |_| {})?.totals;
+        if index == 0 {
+            println!("\n{:<36} in use  mean wait  longest wait   makespan  planned  CPU seconds", "scheduler");
+        }
         print!(
             "{name:<36} {:>5.1}% {:>8.0} s {:>11.0} s",
             100.0 * totals.utilization,

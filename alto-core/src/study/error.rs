@@ -30,6 +30,15 @@ pub enum StudyError {
         /// Bytes that it has.
         memory: u64,
     },
+    /// A task whose model isn't shipped, or a device that lacks a parameter.
+    #[error("task {task} can't be trained on this device")]
+    Setup {
+        /// The task.
+        task: String,
+        /// Why not.
+        #[source]
+        source: CostError,
+    },
     /// A system's cost.
     #[error(transparent)]
     Cost(#[from] CostError),

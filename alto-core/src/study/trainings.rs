@@ -77,7 +77,7 @@ impl<'a> Trainings<'a> {
             Some(_) => self.of(task, system, None)?.recompute,
             None => self.is_faster_recomputed(task, system)?,
         };
-        let setup = Setup { recompute, ..task.setup(system, &self.device)? };
+        let setup = Setup { recompute, ..self.setup(task, system)? };
         let policy = if exits.is_some() { self.policy } else { &Never };
         let runs = &self.corpora[exits.unwrap_or(0)].runs;
         let trained = Arc::new(train(task, &setup, runs, policy, self.validation_rows)?);
@@ -85,12 +85,16 @@ impl<'a> Trainings<'a> {
         Ok(trained)
     }
 
+    fn setup(&self, task: &TuningTask, system: System) -> Result<Setup, StudyError> {
+        task.setup(system, &self.device).map_err(|source| StudyError::Setup { task: task.name.clone(), source })
+    }
+
     /// Tries both ways on a part of the samples.
     fn is_faster_recomputed(&self, task: &TuningTask, system: System) -> Result<bool, StudyError> {
         let mut part = task.clone();
         part.jobs.iter_mut().for_each(|job| job.samples = job.samples.div_ceil(TRIED));
         let tried = |recompute| {
-            let setup = Setup { recompute, ..task.setup(system, &self.device)? };
+            let setup = Setup { recompute, ..self.setup(task, system)? };
             train(&part, &setup, &self.corpora[0].runs, &Never, self.validation_rows)
         };
         match (tried(false), tried(true)) {

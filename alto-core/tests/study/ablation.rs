@@ -78,3 +78,15 @@ fn without_batching_the_fastest_system_given_is_taken() {
         assert_eq!(timed.alone_by == System::OneAfterAnother, timed.task.devices == 1);
     }
 }
+
+#[test]
+fn all_together_is_most_against_the_fastest_system_too() {
+    let systems = [System::DataParallel, System::Pipeline, System::TensorParallel];
+    let ablation = ablation(h100(), 8, &systems).unwrap();
+    let all = ablation.row(true, true, true).unwrap();
+    assert!(ablation.rows.iter().all(|row| row.speedup <= all.speedup), "{:?}", ablation.rows);
+    // What memory holds of the largest model without recomputation leaves batching nothing to win.
+    let large = ablation.tasks.iter().filter(|timed| timed.task.devices == 4);
+    assert!(large.into_iter().all(|timed| timed.batched.recompute));
+    assert!(ablation.tasks.iter().all(|timed| timed.batched.seconds() < timed.alone.seconds()));
+}

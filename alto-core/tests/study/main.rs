@@ -3,5 +3,6 @@
 mod ablation;
 mod memory;
 mod setup;
+mod submit;
 mod training;
 mod trainings;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use alto_core::exit::LossAware;
 use alto_core::simulated::systems::System;
 use alto_core::simulated::workload::TuningTask;
-use alto_core::study::{Trainings, train};
+use alto_core::study::{StudyError, Trainings, train};
 
 use crate::setup::{corpora, h100, job, setup, task};
 
@@ -39,4 +39,25 @@ fn without_recorded_runs_nothing_can_be_trained() {
     let policy = LossAware::default();
     let error = Trainings::new(h100(), &[], &policy).of(&task(vec![job(1, 1, 1)]), System::MLora, None).unwrap_err();
     assert_eq!(error.to_string(), "corpora is empty, expected at least one entry");
+}
+
+#[test]
+fn activations_are_recomputed_where_that_is_faster_or_the_only_way() {
+    let (corpora, policy) = (corpora(), LossAware::default());
+    let mut trainings = Trainings::new(h100(), &corpora, &policy);
+    trainings.validation_rows = 1;
+    let small = task(vec![job(16, 1, 20)]);
+    assert!(!trainings.of(&small, System::AdapterParallel, None).unwrap().recompute);
+    // Room for the model, the adapter and a third of what is kept of its tokens.
+    let setup = setup(&small, System::AdapterParallel);
+    let needed = |batch| setup.needed_bytes(&[job(16, batch, 1).load(100)]).unwrap() as f64;
+    let mut tight = Trainings::new(h100(), &corpora, &policy);
+    tight.validation_rows = 1;
+    tight.device.memory = needed(1) + (needed(2) - needed(1));
+    let wide = task(vec![job(16, 6, 60)]);
+    let trained = tight.of(&wide, System::AdapterParallel, Some(0)).unwrap();
+    assert!(trained.recompute);
+    tight.device.memory = 1e9;
+    let error = tight.of(&wide, System::MLora, None).unwrap_err();
+    assert!(matches!(error, StudyError::NeverFits { .. }), "{error}");
 }
