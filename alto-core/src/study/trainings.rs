@@ -41,7 +41,7 @@ pub struct Trainings<'a> {
     pub validation_rows: usize,
     corpora: &'a [Corpus],
     policy: &'a dyn ExitPolicy,
-    known: BTreeMap<Kind, Vec<(Vec<TaskJob>, Arc<Trained>)>>,
+    known: BTreeMap<Kind, Vec<Known>>,
 }
 
 /// One in so many samples is trained on to try whether recomputation is faster.
@@ -50,6 +50,9 @@ const TRIED: u64 = 20;
 /// All that decides what a task comes to but its jobs, which can't be ordered: model, devices, tokens of a row, system,
 /// corpus and rows of validation.
 type Kind = (String, usize, u64, System, Option<usize>, usize);
+
+/// Jobs of a task of a kind, and what it came to.
+type Known = (Vec<TaskJob>, Arc<Trained>);
 
 impl<'a> Trainings<'a> {
     /// Nothing is trained yet. Jobs replay the runs of a corpus, and end early as the policy says.
