@@ -18,7 +18,8 @@
 //! let data = vec![DataSize { rows: 40, row_tokens: 140 }];
 //! let generator = Generator { data, ..Generator::paper(7, 12, Arrivals::Poisson { per_hour: 60.0 }) };
 //! let corpora = [read_corpus("../testdata/curves/gsm-nano/ask-s0.json")?];
-//! let mut trainings = Trainings::new(Device::named("H100 SXM")?, &corpora, &LossAware::default());
+//! let policy = LossAware::default();
+//! let mut trainings = Trainings::new(Device::named("H100 SXM")?, &corpora, &policy);
 //! trainings.validation_rows = 1;
 //!
 //! let mut site = Virtual::default();

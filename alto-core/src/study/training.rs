@@ -37,6 +37,10 @@ impl Trained {
     }
 }
 
+/// The most rows in a call that evaluates: where a model is gathered for each call, few large ones are much faster, and
+/// memory has room for rows of which nothing is kept.
+const EVALUATED_TOGETHER: usize = 256;
+
 /// Trains the task's jobs, of which job `i` replays `runs[i % runs.len()]`, as this setup would, with so many rows of
 /// validation.
 ///
@@ -76,7 +80,7 @@ pub fn train(
     }
     let named = jobs.iter().zip(runs.iter().cycle()).map(|(job, run)| (job.name.clone(), run.clone()));
     let mut backend = SimulatedBackend::new(named, cost)?.timed_by(setup.clone())?;
-    let trainer = Trainer { slots, admission, ..Trainer::default() };
+    let trainer = Trainer { slots, admission, evaluation_rows: EVALUATED_TOGETHER, ..Trainer::default() };
     let most = task.jobs.iter().map(|job| job.batch).max().unwrap_or(1);
     let (train, validation) = (rows(most, task.row_tokens), rows(validation_rows, task.row_tokens));
     let candidates: Vec<Candidate> = jobs.into_iter().map(Candidate::from).collect();
