@@ -33,11 +33,9 @@ pub(crate) fn generated(
         Coming::Bursty => Arrivals::Bursty { bursts_per_hour: per_hour / 20.0, mean_size: 20.0, spread: 600.0 },
     };
     let all: Vec<TuningTask> = Generator::paper(seed, tasks, arrivals).tasks()?;
-    println!(
-        "{tasks} tasks on {devices} devices, {arrivals:?}, over {:.1} days; trained in {:.1} CPU seconds.",
-        all.last().map_or(0.0, |last| last.release / 86400.0),
-        began.elapsed().as_secs_f64()
-    );
+    let days = all.last().map_or(0.0, |last| last.release / 86400.0);
+    println!("{tasks} tasks, {per_hour:.1} an hour, {coming:?}, over {days:.1} days, on {devices} devices.");
+    println!("All kinds of them are trained in {:.1} CPU seconds.", began.elapsed().as_secs_f64());
     compare(trainings, devices, &mut |trainings, site| {
         for (index, task) in all.iter().enumerate() {
             trainings.submit(site, task, System::AdapterParallel, index)?;
@@ -74,7 +72,7 @@ fn compare(trainings: &mut Trainings, devices: u32, submit: Submit) -> Result<()
         let mut site = Virtual::default();
         submit(trainings, &mut site)?;
         let began = ProcessTime::now();
-        let cluster = Cluster::default().with(&trainings.device.name, devices, devices.min(8));
+        let cluster = Cluster::default().with(&trainings.device().name, devices, devices.min(8));
         let totals = Fleet { overtaking, ..Fleet::new(cluster) }.run(scheduler, &mut site, &mut |_| {})?.totals;
         if index == 0 {
             println!("\n{:<36} in use  mean wait  longest wait   makespan  planned  CPU seconds", "scheduler");

@@ -102,7 +102,7 @@ impl Ablation {
     ) -> Result<Ablation, StudyError> {
         let trained = |(index, task)| trained(index, task, trainings, systems);
         let tasks = tasks.into_iter().enumerate().map(trained).collect::<Result<Vec<_>, _>>()?;
-        let cluster = Cluster::single(&trainings.device.name, devices);
+        let cluster = Cluster::single(&trainings.device().name, devices);
         let row = |(batching, scheduling, exits, paper)| {
             let (makespan, replans) = run(&tasks, &cluster, batching, scheduling, exits)?;
             Ok(AblationRow { batching, scheduling, exits, makespan, replans, speedup: 1.0, over_none: 1.0, paper })

@@ -36,8 +36,8 @@ use super::training::{Trained, train};
 /// ```
 #[derive(Debug)]
 pub struct Trainings<'a> {
-    /// What tasks train on.
-    pub device: Device,
+    /// Known trainings are of this device.
+    device: Device,
     /// Rows that every evaluation of a job goes through; 74 by default, a hundredth of GSM8K's.
     pub validation_rows: usize,
     corpora: &'a [Corpus],
@@ -59,6 +59,11 @@ impl<'a> Trainings<'a> {
     /// Nothing is trained yet. Jobs replay the runs of a corpus, and end early as the policy says.
     pub fn new(device: Device, corpora: &'a [Corpus], policy: &'a dyn ExitPolicy) -> Self {
         Self { device, validation_rows: 74, corpora, policy, known: BTreeMap::new() }
+    }
+
+    /// What tasks train on.
+    pub fn device(&self) -> &Device {
+        &self.device
     }
 
     /// What this task comes to with this system. With `exits`, job `i` replays run `i`, modulo their number, of the

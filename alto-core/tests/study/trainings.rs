@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use alto_core::exit::LossAware;
-use alto_core::simulated::systems::System;
+use alto_core::simulated::systems::{Device, System};
 use alto_core::simulated::workload::TuningTask;
 use alto_core::study::{StudyError, Trainings, train};
 
@@ -48,16 +48,17 @@ fn activations_are_recomputed_where_that_is_faster_or_the_only_way() {
     trainings.validation_rows = 1;
     let small = task(vec![job(16, 1, 20)]);
     assert!(!trainings.of(&small, System::AdapterParallel, None).unwrap().recompute);
-    // Room for the model, the adapter and a third of what is kept of its tokens.
+    // Room for two of the wide one's six rows, if all is kept of them.
     let setup = setup(&small, System::AdapterParallel);
-    let needed = |batch| setup.needed_bytes(&[job(16, batch, 1).load(100)]).unwrap() as f64;
-    let mut tight = Trainings::new(h100(), &corpora, &policy);
-    tight.validation_rows = 1;
-    tight.device.memory = needed(1) + (needed(2) - needed(1));
+    let needed = |batch: usize| setup.needed_bytes(&[job(16, batch, 1).load(100)]).unwrap() as f64;
+    let on = |memory| {
+        let mut trainings = Trainings::new(Device { memory, ..h100() }, &corpora, &policy);
+        trainings.validation_rows = 1;
+        trainings
+    };
     let wide = task(vec![job(16, 6, 60)]);
-    let trained = tight.of(&wide, System::AdapterParallel, Some(0)).unwrap();
+    let trained = on(needed(2)).of(&wide, System::AdapterParallel, Some(0)).unwrap();
     assert!(trained.recompute);
-    tight.device.memory = 1e9;
-    let error = tight.of(&wide, System::MLora, None).unwrap_err();
+    let error = on(1e9).of(&wide, System::MLora, None).unwrap_err();
     assert!(matches!(error, StudyError::NeverFits { .. }), "{error}");
 }
