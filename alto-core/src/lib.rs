@@ -7,6 +7,7 @@
 //! - [`BurnBackend`](burn::BurnBackend) is a Llama model from a Hugging Face directory, on Burn. Whatever else can make an
 //!   optimizer step can be a backend too; [`SimulatedBackend`](simulated::SimulatedBackend) replays recorded curves.
 //! - A [`Fleet`](fleet::Fleet) runs many such tasks on a cluster, each where and when the last of them ends the earliest.
+//! - [`study`] has both run on simulated devices and clusters, at any scale.
 //! - [`peft`] writes an adapter as PEFT and vLLM load it.
 //!
 //! Each job gets the losses and the adapter that it gets alone, whoever joins or leaves; [`testing`] checks that, and that
@@ -77,6 +78,7 @@ pub mod model;
 pub mod peft;
 pub mod search_space;
 pub mod simulated;
+pub mod study;
 pub mod tensor_file;
 pub mod testing;
 pub mod trainer;

@@ -109,7 +109,7 @@ impl Work {
         let clock = backend.clock();
         let mut backend = Lost { backend: &mut backend, after: self.lost_after };
         let (train, val) = (&self.train, &self.val);
-        Ok(Timeline::training_by(&clock, &self.trainer, &mut backend, train, val, self.candidates(), &self.policy))
+        Ok(Timeline::trained(&clock, &self.trainer, &mut backend, train, val, self.candidates(), &self.policy).0)
     }
 
     /// Whether it is meant to fail.

@@ -5,7 +5,7 @@ use crate::data::Dataset;
 use crate::exit::ExitPolicy;
 use crate::job::Job;
 use crate::simulated::{Clock, SimulatedBackend};
-use crate::trainer::{Candidate, Trainer};
+use crate::trainer::{Candidate, Outcome, TrainError, Trainer};
 
 use super::estimate::Estimate;
 use super::failure;
@@ -44,11 +44,12 @@ impl Timeline {
         policy: &dyn ExitPolicy,
     ) -> Self {
         let clock = backend.clock();
-        Self::training_by(&clock, trainer, backend, train, validation, candidates, policy)
+        Self::trained(&clock, trainer, backend, train, validation, candidates, policy).0
     }
 
-    /// The same on any backend, as one around a simulated one, of which the time is on this clock.
-    pub fn training_by(
+    /// The same with what the training came to, on any backend, as one around a simulated one, of which the time is on this
+    /// clock.
+    pub fn trained(
         clock: &Clock,
         trainer: &Trainer,
         backend: &mut dyn Backend,
@@ -56,7 +57,7 @@ impl Timeline {
         validation: &Dataset,
         candidates: Vec<Candidate>,
         policy: &dyn ExitPolicy,
-    ) -> Self {
+    ) -> (Self, Result<Outcome, TrainError>) {
         let begin = clock.seconds();
         let jobs: Vec<Job> = candidates.iter().map(|candidate| candidate.job.clone()).collect();
         let (mut estimate, mut expected) = (Estimate::new(&jobs), vec![]);
@@ -64,7 +65,7 @@ impl Timeline {
             let now = clock.seconds() - begin;
             expected.extend(estimate.observe(now, &event.kind).map(|end| (now, end)));
         });
-        let error = outcome.err().map(|error| failure::words(&error));
-        Self { expected, end: clock.seconds() - begin, error }
+        let error = outcome.as_ref().err().map(|error| failure::words(error));
+        (Self { expected, end: clock.seconds() - begin, error }, outcome)
     }
 }

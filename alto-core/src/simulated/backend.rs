@@ -22,6 +22,8 @@ pub struct SimulatedBackend {
     surface: Option<Surface>,
     cost: CostModel,
     timing: Option<Setup>,
+    /// The same without recomputation.
+    evaluating: Option<Setup>,
     untrained_loss: Option<f64>,
     attached: BTreeMap<Slot, Attached>,
     next_slot: u64,
@@ -99,6 +101,7 @@ impl SimulatedBackend {
             surface,
             cost,
             timing: None,
+            evaluating: None,
             attached: BTreeMap::new(),
             next_slot: 0,
             unread: Vec::new(),
@@ -110,8 +113,8 @@ impl SimulatedBackend {
     /// This device, with time as this system would take it instead of the cost model's; memory stays as it is.
     ///
     /// Each call is a pass of its lanes, and an update of those whose optimizer step ends with it. An evaluation is
-    /// half a pass: forward alone, which costs what a frozen layer's backward does. Rows of no adapter count as one
-    /// of rank 1.
+    /// half a pass that recomputes nothing: forward alone, which costs what a frozen layer's backward does. Rows of no
+    /// adapter count as one of rank 1.
     ///
     /// ```
     /// use alto_core::dtype::Dtype;
@@ -119,7 +122,7 @@ impl SimulatedBackend {
     /// use alto_core::simulated::{RecordedRun, SimulatedBackend};
     ///
     /// let (device, model) = (Device::named("H100 SXM")?, ModelShape::named("Llama-3.1-8B")?);
-    /// let setup = Setup { system: System::AdapterParallel, device, model, dtype: Dtype::Bf16, devices: 1, optimizer: Optimizer::AdamW };
+    /// let setup = Setup { system: System::AdapterParallel, device, model, dtype: Dtype::Bf16, devices: 1, optimizer: Optimizer::AdamW, recompute: false };
     /// let run = r#"{"rank": 8, "alpha": 16, "lr": 1e-4, "batch": 1, "steps": 1,
     ///     "train_loss": [2], "eval_step": [1], "val_loss": [1]}"#;
     /// let run: RecordedRun = serde_json::from_str(run)?;
@@ -132,7 +135,8 @@ impl SimulatedBackend {
     /// When the setup lacks a parameter.
     pub fn timed_by(self, setup: Setup) -> Result<Self, CostError> {
         setup.check()?;
-        Ok(Self { timing: Some(setup), ..self })
+        let evaluating = Some(Setup { recompute: false, ..setup.clone() });
+        Ok(Self { timing: Some(setup), evaluating, ..self })
     }
 
     /// Virtual time that all steps and evaluations have taken so far.
@@ -186,7 +190,7 @@ impl SimulatedBackend {
     }
 
     fn evaluation_seconds(&self, batch: &Batch) -> Result<f64, SimulationError> {
-        let Some(setup) = &self.timing else {
+        let Some(setup) = &self.evaluating else {
             let tokens = batch.tokens.len() as f64;
             return Ok(self.cost.evaluation_launch() + self.cost.seconds_per_evaluated_token * tokens);
         };

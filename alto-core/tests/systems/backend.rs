@@ -55,6 +55,27 @@ fn every_call_takes_what_its_lanes_would() {
 }
 
 #[test]
+fn an_evaluation_recomputes_nothing() {
+    let kept = shipped(System::AdapterParallel, "H100 SXM", "Llama-3.1-8B", 1);
+    let elapsed = |setup: &Setup| {
+        let mut backend = backend(setup);
+        let slot = backend.attach(&job("a", 4), None).unwrap();
+        let row = Example { tokens: vec![1; 64], targets: vec![Some(1); 64] };
+        let mut batch = Batch::default();
+        let objective = Objective::NegativeLogLikelihood;
+        batch.push(Lane { slot: Some(slot), rows: 1, objective, divisor: 1.0, last: true }, [&row]);
+        backend.step(&batch).unwrap();
+        let step = backend.elapsed();
+        backend.evaluate(&batch).unwrap();
+        (step, backend.elapsed() - step)
+    };
+    let (step, evaluation) = elapsed(&kept);
+    let recomputed = elapsed(&Setup { recompute: true, ..kept });
+    assert!(recomputed.0 > step);
+    assert!(recomputed.1.abs_diff(evaluation).as_nanos() < 10, "{:?}, {evaluation:?}", recomputed.1);
+}
+
+#[test]
 fn the_linear_model_agrees_where_it_was_made() {
     let setup = shipped(System::AdapterParallel, "H100 SXM", "Llama-3.1-8B", 1);
     let loads = [AdapterLoad::new(16, 4, 256), AdapterLoad::new(64, 8, 256)];

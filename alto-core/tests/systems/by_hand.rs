@@ -77,6 +77,35 @@ fn bytes_are_weights_activations_and_factors() {
 }
 
 #[test]
+fn recomputation_makes_the_blocks_forward_once_more() {
+    let more = |system, devices, change: fn(&mut Device)| {
+        let mut setup = tiny_setup(system, devices, change);
+        let kept = setup.pass(&[load()]).expect("a setup").seconds();
+        setup.recompute = true;
+        setup.pass(&[load()]).expect("a setup").seconds() - kept
+    };
+    // Two operations for each weight, adapter number and token, two of attention's seven, and no head.
+    let operations = 2.0 * (6.0 * 2.0 * 34.0 + 6.0 * 2.0 * 31.0 + 2.0 * 2.0 * 2.0 * 9.0);
+    close(more(System::AdapterParallel, 1, slow), operations);
+    // Base, down and up of seven layers, or base, down, up, scale and add; and eight of the block.
+    close(more(System::AdapterParallel, 1, heavy), 2.0 * (7.0 * 3.0 + 8.0));
+    close(more(System::OneAfterAnother, 1, heavy), 2.0 * (7.0 * 5.0 + 8.0));
+    close(more(System::MLora, 1, heavy), 2.0 * (7.0 * 11.0 / 3.0 + 8.0));
+    close(more(System::LoraFusion, 1, heavy), 2.0 * (7.0 * 2.0 + 8.0));
+    // Two more sums of each block's 6 tokens of 2 numbers over two devices, which send half of it twice.
+    close(more(System::TensorParallel, 2, far), 2.0 * 2.0 * 6.0 * 2.0 * 4.0);
+}
+
+#[test]
+fn recomputation_keeps_the_input_of_every_block_and_one_block() {
+    let mut setup = tiny_setup(System::AdapterParallel, 1, |_| {});
+    // 4 * 2 + 2 * (2 + 2) + 3 * 3 numbers of a block, in f32.
+    assert_eq!(setup.bytes_per_token(), 4 * 2 * 25);
+    setup.recompute = true;
+    assert_eq!(setup.bytes_per_token(), 4 * (2 * 2 + 25));
+}
+
+#[test]
 fn launches_are_counted_by_layer_and_adapter() {
     let with = |of_linear: f64| 2.0 * (7.0 * of_linear + 20.0) + 5.0;
     for (adapters, unfused) in [(1, 1.0), (4, 4.0)] {

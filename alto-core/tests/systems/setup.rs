@@ -37,7 +37,7 @@ pub(crate) fn endless() -> Device {
 pub(crate) fn tiny_setup(system: System, devices: usize, change: impl FnOnce(&mut Device)) -> Setup {
     let mut device = endless();
     change(&mut device);
-    Setup { system, device, model: tiny(), dtype: Dtype::F32, devices, optimizer: Optimizer::AdamW }
+    Setup { system, device, model: tiny(), dtype: Dtype::F32, devices, optimizer: Optimizer::AdamW, recompute: false }
 }
 
 /// A shipped device and model in bf16.
@@ -45,5 +45,5 @@ pub(crate) fn shipped(system: System, device: &str, model: &str, devices: usize)
     let device = Device::named(device).expect("a shipped device");
     let model = ModelShape::named(model).expect("a shipped model");
     let dtype = if device.flops.bf16.is_some() { Dtype::Bf16 } else { Dtype::F32 };
-    Setup { system, device, model, dtype, devices, optimizer: Optimizer::AdamW }
+    Setup { system, device, model, dtype, devices, optimizer: Optimizer::AdamW, recompute: false }
 }

@@ -1,8 +1,5 @@
-//! Workloads: made from seeds, read from traces, timed, and the paper's ablation over them.
+//! Workloads: made from seeds, read from traces.
 
-mod ablation;
 mod arrivals;
-mod duration;
 mod generator;
 mod trace;
-mod trainer;

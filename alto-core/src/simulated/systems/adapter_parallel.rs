@@ -9,14 +9,15 @@
 //! Where memory leaves few rows for a model that is cut, gathering is what a pass takes, and systems that leave
 //! weights in their place are ahead: more rows in a pass, not faster kernels, would help.
 //!
-//! Adapters are dealt out by their tokens, to as many devices as make the pass shortest.
+//! Adapters are dealt out by their tokens, to as many devices as make the pass shortest, where each device has the memory
+//! for its part; else, or if that is as short, by their bytes, to all devices.
 
 use super::cost::StepCost;
 use super::error::CostError;
 use super::kernels::GROUPED;
 use super::load::AdapterLoad;
 use super::setup::Setup;
-use super::split::dealt;
+use super::split::{dealt, dealt_by};
 use super::work::{self, Part};
 
 pub(super) fn pass(setup: &Setup, loads: &[AdapterLoad]) -> Result<StepCost, CostError> {
@@ -35,15 +36,23 @@ pub(super) fn is_cut(setup: &Setup) -> bool {
 
 /// Which adapters each device trains, and what a pass of them takes.
 pub(super) fn split(setup: &Setup, loads: &[AdapterLoad]) -> Result<(Vec<Vec<AdapterLoad>>, StepCost), CostError> {
-    let mut best = (dealt(loads, 1), on_each(setup, &dealt(loads, 1))?);
-    for devices in 2..=setup.devices.min(loads.len()) {
+    let most = setup.devices.min(loads.len()).max(1);
+    let by_bytes = dealt_by(loads, most, |load| setup.trained_bytes(load) as u64);
+    let cost = on_each(setup, &by_bytes)?;
+    let mut best = (by_bytes, cost);
+    for devices in 1..=most {
         let parts = dealt(loads, devices);
         let cost = on_each(setup, &parts)?;
-        if cost.seconds() < best.1.seconds() {
+        if cost.seconds() < best.1.seconds() && parts.iter().all(|part| has_memory(setup, part)) {
             best = (parts, cost);
         }
     }
     Ok(best)
+}
+
+/// Whether a device can hold these adapters beside its part of the model.
+fn has_memory(setup: &Setup, loads: &[AdapterLoad]) -> bool {
+    setup.base_bytes() + loads.iter().map(|load| setup.trained_bytes(load)).sum::<f64>() <= setup.device.memory
 }
 
 fn on_each(setup: &Setup, parts: &[Vec<AdapterLoad>]) -> Result<StepCost, CostError> {

@@ -9,6 +9,8 @@ pub(super) struct Kernels {
     pub(super) launches: f64,
     /// More launches for each adapter.
     pub(super) launches_per_adapter: f64,
+    /// Share of both that forward makes.
+    pub(super) forward: f64,
     /// How often the adapters read or write a number as wide as the layer's input.
     pub(super) input_moves: f64,
     /// The same for its output.
@@ -26,6 +28,7 @@ pub(super) const UNFUSED: Kernels = Kernels {
     base_share: 1.0,
     launches: 2.0,
     launches_per_adapter: 10.0,
+    forward: 5.0 / 12.0,
     input_moves: 6.0,
     output_moves: 10.0,
     padded: false,
@@ -39,6 +42,7 @@ pub(super) const GROUPED: Kernels = Kernels {
     base_share: 1.0,
     launches: 9.0,
     launches_per_adapter: 0.0,
+    forward: 3.0 / 9.0,
     input_moves: 4.0,
     output_moves: 4.0,
     padded: false,
@@ -54,6 +58,7 @@ pub(super) const PER_ADAPTER: Kernels = Kernels {
     base_share: 1.0,
     launches: 2.0,
     launches_per_adapter: 9.0,
+    forward: 1.0 / 3.0,
     input_moves: 6.0,
     output_moves: 6.0,
     padded: false,
@@ -69,6 +74,7 @@ pub(super) const FUSED: Kernels = Kernels {
     base_share: 0.85,
     launches: 5.0,
     launches_per_adapter: 0.0,
+    forward: 2.0 / 5.0,
     input_moves: 2.0,
     output_moves: 1.0,
     padded: true,
@@ -78,6 +84,9 @@ pub(super) const FUSED: Kernels = Kernels {
 /// q and k, attention, two residuals, SwiGLU. Backward: one more for attention's keys, three to add up where inputs
 /// are shared.
 pub(super) const BLOCK_LAUNCHES: f64 = 20.0;
+
+/// Of these, forward's.
+pub(super) const BLOCK_FORWARD_LAUNCHES: f64 = 8.0;
 
 /// Launches beside the blocks: embedding, and the last norm and the head, forward and backward.
 pub(super) const HEAD_LAUNCHES: f64 = 5.0;

@@ -23,10 +23,9 @@ impl Setup {
     pub fn needed_bytes(&self, loads: &[AdapterLoad]) -> Result<u64, CostError> {
         self.check()?;
         let devices = self.devices as f64;
-        let adapter =
-            |load: &AdapterLoad| self.optimizer.bytes() as f64 * self.model.adapter_parameters(load.rank) as f64;
+        let adapter = |load: &AdapterLoad| self.adapter_bytes(load);
         let activations = |load: &AdapterLoad| self.bytes_per_token() as f64 * load.tokens as f64;
-        let both = |load: &AdapterLoad| adapter(load) + activations(load);
+        let both = |load: &AdapterLoad| self.trained_bytes(load);
         let largest = |bytes: &dyn Fn(&AdapterLoad) -> f64| loads.iter().map(bytes).fold(0.0, f64::max);
         let trained = match self.system {
             System::OneAfterAnother => largest(&both),
@@ -51,6 +50,16 @@ impl Setup {
         Ok(self.needed_bytes(loads)? as f64 <= self.device.memory)
     }
 
+    /// Bytes of an adapter: weights, gradients and moments.
+    fn adapter_bytes(&self, load: &AdapterLoad) -> f64 {
+        self.optimizer.bytes() as f64 * self.model.adapter_parameters(load.rank) as f64
+    }
+
+    /// Bytes of an adapter and of what is kept of its tokens.
+    pub(super) fn trained_bytes(&self, load: &AdapterLoad) -> f64 {
+        self.adapter_bytes(load) + self.bytes_per_token() as f64 * load.tokens as f64
+    }
+
     /// Bytes of the model on each device.
     pub(super) fn base_bytes(&self) -> f64 {
         let is_whole = match self.system {
@@ -62,10 +71,12 @@ impl Setup {
     }
 
     /// Bytes that are kept of each token from forward to backward, over all blocks: residual stream before and after
-    /// each norm, queries, keys, values, attention's output, gate, up and their product. Nothing is recomputed.
+    /// each norm, queries, keys, values, attention's output, gate, up and their product. Where forward is
+    /// [recomputed](Self::recompute), the input of every block and all of that of one.
     pub fn bytes_per_token(&self) -> u64 {
         let model = &self.model;
-        let numbers = 4 * model.hidden + 2 * (model.queries() + model.keys()) + 3 * model.intermediate;
-        (model.layers * numbers * self.dtype.bytes()) as u64
+        let block = 4 * model.hidden + 2 * (model.queries() + model.keys()) + 3 * model.intermediate;
+        let numbers = if self.recompute { model.layers * model.hidden + block } else { model.layers * block };
+        (numbers * self.dtype.bytes()) as u64
     }
 }

@@ -58,6 +58,15 @@ impl System {
             System::TensorParallel => "tensor parallel",
         }
     }
+
+    /// How many adapters it trains at a time on so many devices; `None` where memory alone decides.
+    pub fn slots(self, devices: usize) -> Option<usize> {
+        match self {
+            System::OneAfterAnother => Some(devices),
+            System::DataParallel | System::Pipeline | System::TensorParallel => Some(1),
+            System::AdapterParallel | System::MLora | System::LoraFusion => None,
+        }
+    }
 }
 
 /// A system that trains adapters of a model on devices of one kind.
@@ -71,7 +80,7 @@ impl System {
 ///
 /// let setup = |system| -> Result<Setup, alto_core::simulated::systems::CostError> {
 ///     let (device, model) = (Device::named("H100 SXM")?, ModelShape::named("Llama-3.2-1B")?);
-///     Ok(Setup { system, device, model, dtype: Dtype::Bf16, devices: 1, optimizer: Optimizer::AdamW })
+///     Ok(Setup { system, device, model, dtype: Dtype::Bf16, devices: 1, optimizer: Optimizer::AdamW, recompute: false })
 /// };
 /// // 32 adapters of rank 16, one row of 256 tokens each.
 /// let loads = vec![AdapterLoad::new(16, 1, 256); 32];
@@ -96,6 +105,10 @@ pub struct Setup {
     /// How adapters are updated.
     #[serde(default)]
     pub optimizer: Optimizer,
+    /// Whether only each block's input is kept from forward to backward, and backward computes the rest of it anew: less
+    /// memory for one more forward of every block. Chen et al., *Training deep nets with sublinear memory cost*, 2016.
+    #[serde(default)]
+    pub recompute: bool,
 }
 
 impl Setup {

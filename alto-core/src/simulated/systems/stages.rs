@@ -15,7 +15,8 @@ use super::work::{self, Part};
 /// each `tokens * hidden`.
 pub(super) fn slowest(setup: &Setup, loads: &[AdapterLoad], kernels: Kernels) -> Result<StepCost, CostError> {
     let (layers, devices) = (setup.model.layers, setup.devices);
-    let stage = |layers, head| work::pass(setup, loads, kernels, Part { layers, head, shards: 1, collectives: 0 });
+    let stage =
+        |layers, head| work::pass(setup, loads, kernels, Part { layers, head, shards: 1, collectives: 0, again: 0 });
     let last = stage(layers / devices, true)?;
     let stage = if devices > 1 { [stage(layers.div_ceil(devices), false)?, last] } else { [last; 2] };
     let cost = if stage[0].compute > stage[1].compute { stage[0] } else { stage[1] };

@@ -2,7 +2,7 @@
 
 use super::cost::StepCost;
 use super::error::CostError;
-use super::kernels::{BLOCK_LAUNCHES, HEAD_LAUNCHES, Kernels};
+use super::kernels::{BLOCK_FORWARD_LAUNCHES, BLOCK_LAUNCHES, HEAD_LAUNCHES, Kernels};
 use super::load::AdapterLoad;
 use super::setup::Setup;
 
@@ -17,12 +17,14 @@ pub(super) struct Part {
     pub(super) shards: usize,
     /// Collective operations of a block.
     pub(super) collectives: usize,
+    /// Of these, those that are made again when forward is.
+    pub(super) again: usize,
 }
 
 impl Part {
     /// All of the model.
     pub(super) fn whole(setup: &Setup) -> Part {
-        Part { layers: setup.model.layers, head: true, shards: 1, collectives: 0 }
+        Part { layers: setup.model.layers, head: true, shards: 1, collectives: 0, again: 0 }
     }
 }
 
@@ -34,13 +36,19 @@ struct Work {
 }
 
 impl Work {
+    /// The work of kernels that make so much of the operations and move so much of the bytes.
+    fn share(self, flop: f64, bytes: f64) -> Work {
+        Work { flop: flop * self.flop, bytes: bytes * self.bytes }
+    }
+
     /// The roofline: whichever takes longer.
     fn seconds(self, rate: f64, bandwidth: f64) -> f64 {
         (self.flop / rate).max(self.bytes / bandwidth)
     }
 }
 
-/// Forward and backward of one micro-batch of each of these adapters together.
+/// Forward and backward of one micro-batch of each of these adapters together, and the blocks' forward once more where
+/// it is recomputed.
 ///
 /// The sum over base products, adapters, attention, element-wise kernels and head of each one's roofline, and the
 /// setup of all kernels; or their sending, if that takes longer, since the host sends while the device computes.
@@ -52,15 +60,26 @@ pub(super) fn pass(setup: &Setup, loads: &[AdapterLoad], kernels: Kernels, part:
     let (rate, bandwidth) = (setup.device.rate(setup.dtype)?, setup.device.memory_bandwidth);
     let (layers, shards) = (part.layers as f64, part.shards as f64);
     let seconds = |work: Work| work.seconds(rate, bandwidth);
-    let mut device = layers / shards * seconds(base(setup, &loads)) / kernels.base_share;
-    device += layers / shards * seconds(adapters(setup, &loads, kernels));
-    device += layers / shards * seconds(attention(setup, &loads));
-    device += layers * seconds(elementwise(setup, &loads, shards));
+    // Forward and backward, and forward once more if backward has to.
+    let both = |work: Work, forward: Work| seconds(work) + if setup.recompute { seconds(forward) } else { 0.0 };
+    let work = base(setup, &loads);
+    let mut device = layers / shards * both(work, work.share(0.5, 0.5)) / kernels.base_share;
+    // Two of six operations, and about half of what is moved, in every system.
+    let work = adapters(setup, &loads, kernels);
+    device += layers / shards * both(work, work.share(1.0 / 3.0, 0.5));
+    let work = attention(setup, &loads);
+    device += layers / shards * both(work, work.share(2.0 / 7.0, 1.0 / 3.0));
+    // A third for norms and residuals, a half for rotary, three of eight for SwiGLU.
+    let work = elementwise(setup, &loads, shards);
+    device += layers * both(work, work.share(0.0, 3.0 / 8.0));
     if part.head {
         device += seconds(head(setup, &loads)) / shards;
     }
     let of_linear = kernels.launches + loads.len() as f64 * kernels.launches_per_adapter;
-    let of_block = 7.0 * of_linear + BLOCK_LAUNCHES + part.collectives as f64;
+    let mut of_block = 7.0 * of_linear + BLOCK_LAUNCHES + part.collectives as f64;
+    if setup.recompute {
+        of_block += 7.0 * of_linear * kernels.forward + BLOCK_FORWARD_LAUNCHES + part.again as f64;
+    }
     let launches = layers * of_block + if part.head { HEAD_LAUNCHES } else { 0.0 };
     Ok(StepCost { working: 1, ..launched(setup, device, launches) })
 }

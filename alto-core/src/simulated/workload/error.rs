@@ -1,13 +1,8 @@
-//! Why a workload can't be made, read or timed.
+//! Why a workload can't be made or read.
 
 use std::path::PathBuf;
 
-use alto_exit::replay::ReplayError;
-use alto_sched::PlanError;
-
-use crate::simulated::systems::CostError;
-
-/// Why a workload can't be made or timed.
+/// Why a workload can't be made.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum WorkloadError {
@@ -27,31 +22,6 @@ pub enum WorkloadError {
         /// The list.
         setting: &'static str,
     },
-    /// A job that doesn't fit even alone.
-    #[error("task {task}: rank {rank} and batch {batch} need {needed} bytes on a device, but {device} has {memory}")]
-    NeverFits {
-        /// The task.
-        task: String,
-        /// The job's rank.
-        rank: usize,
-        /// Its batch.
-        batch: usize,
-        /// Bytes needed on the fullest device.
-        needed: u64,
-        /// The device.
-        device: String,
-        /// Bytes that it has.
-        memory: u64,
-    },
-    /// A system's cost.
-    #[error(transparent)]
-    Cost(#[from] CostError),
-    /// Recorded runs that can't be replayed.
-    #[error("what early exit leaves can't be measured")]
-    Replay(#[from] ReplayError),
-    /// Tasks that can't be planned.
-    #[error("the tasks can't be planned")]
-    Plan(#[from] PlanError),
 }
 
 /// Why a trace can't be read.

@@ -75,7 +75,7 @@ impl TaskJob {
 
 impl TuningTask {
     /// This system with the task's model on as many of these devices as it trains on, in bf16 where they have it,
-    /// with ALTO's optimizer: AdamW with moments of 8 bits.
+    /// with ALTO's optimizer: AdamW with moments of 8 bits. Nothing is recomputed.
     ///
     /// # Errors
     /// The model isn't shipped, or the device lacks a parameter.
@@ -83,7 +83,8 @@ impl TuningTask {
         let dtype = if device.flops.bf16.is_some() { Dtype::Bf16 } else { Dtype::F32 };
         let optimizer = Optimizer::AdamW8Bit;
         let model = ModelShape::named(&self.model)?;
-        let setup = Setup { system, device: device.clone(), model, dtype, devices: self.devices, optimizer };
+        let setup =
+            Setup { system, device: device.clone(), model, dtype, devices: self.devices, optimizer, recompute: false };
         setup.check()?;
         Ok(setup)
     }

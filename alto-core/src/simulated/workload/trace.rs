@@ -36,17 +36,10 @@ pub enum Work {
 }
 
 impl TraceTask {
-    /// The task as a scheduler sees it; `seconds` says how long a tuning task takes.
-    ///
-    /// # Errors
-    /// Those of `seconds`.
-    pub fn to_task<E>(&self, seconds: impl FnOnce(&TuningTask) -> Result<f64, E>) -> Result<Task, E> {
-        let duration = match &self.work {
-            Work::Duration(duration) => *duration,
-            Work::Tuning(task) => seconds(task)?,
-        };
+    /// The task as a scheduler sees it, if it is to take so long.
+    pub fn to_task(&self, duration: f64) -> Task {
         let options = vec![Choice { kind: self.kind.clone(), width: self.devices as u32, duration, memory: 0 }];
-        Ok(Task { name: self.name.clone(), release: self.arrival, weight: 1.0, options })
+        Task { name: self.name.clone(), release: self.arrival, weight: 1.0, options }
     }
 }
 
