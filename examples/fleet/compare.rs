@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use alto_core::fleet::{Event, Fleet, Replayed, Report, Virtual};
+use alto_core::fleet::{Event, Fleet, Replayed, Report, Timeline, Virtual};
 use alto_core::sched::Makespan;
 use alto_core::trainer::{self, JobReport};
 use alto_examples::tell;
@@ -43,9 +43,10 @@ impl Ran<'_> {
     pub(crate) fn simulate(&self) -> Fallible<String> {
         let mut site = Virtual::default();
         for Planned { work, task, profile, profile_seconds } in self.tasks {
-            let jobs = self.reports.get(&work.name).map_or(&[][..], |report| &report.jobs);
-            let runs = jobs.iter().map(JobReport::to_run).collect();
-            let timeline = work.simulate(profile, runs)?;
+            let timeline = match self.reports.get(&work.name) {
+                Some(report) => work.simulate(profile, report.jobs.iter().map(JobReport::to_run).collect())?,
+                None => Timeline::failing(0.0, "it didn't begin to train"),
+            };
             site.submit_profiled(work.after, task.clone(), *profile_seconds, |_| timeline);
         }
         let simulated = self.fleet.run(&Makespan::default(), &mut site, &mut |_| {})?;

@@ -7,6 +7,8 @@ use std::path::{Component, Path, PathBuf};
 use alto_core::search_space::SearchSpace;
 use serde::Deserialize;
 
+use crate::{EVENTS, REPORT};
+
 /// The devices and all tasks. Paths are relative to the file.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -93,6 +95,9 @@ impl FleetFile {
             let mut parts = Path::new(name).components();
             if !matches!((parts.next(), parts.next()), (Some(Component::Normal(part)), None) if part == name.as_str()) {
                 return Err(format!("task {name:?} can't name a directory"));
+            }
+            if [EVENTS, REPORT].contains(&name.as_str()) {
+                return Err(format!("a task can't be called {name}, as a file of the fleet's is"));
             }
             if !names.insert(name) {
                 return Err(format!("two tasks are called {name}"));

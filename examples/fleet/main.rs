@@ -13,6 +13,7 @@
 //! nothing ran because something is wrong with the input.
 
 mod compare;
+mod events;
 mod file;
 mod lost;
 mod work;
@@ -26,14 +27,20 @@ use std::sync::mpsc::{Sender, channel};
 use std::thread;
 use std::time::Duration;
 
-use alto_core::fleet::{Event, EventKind, Fleet, Profile, Profiles, Submitter, Threads, Watch};
+use alto_core::fleet::{DryRun, Event, EventKind, Fleet, Profile, Profiles, Submitter, Threads, Watch};
 use alto_core::sched::{Cluster, Makespan, Task};
 use alto_core::trainer::{Report, TrainError};
 use alto_examples::{chain, check_outputs, fresh, save_adapter, tell, write_new};
 use clap::Parser;
 use compare::Ran;
+use events::Events;
 use file::FleetFile;
 use work::{Fallible, Work};
+
+/// What the fleet was told and decided, in the output directory.
+const EVENTS: &str = "events.jsonl";
+/// What it came to, beside it.
+const REPORT: &str = "report.json";
 
 #[derive(Debug, Parser)]
 #[command(
@@ -54,11 +61,24 @@ struct Arguments {
 }
 
 fn main() -> ExitCode {
-    match run(&Arguments::parse()) {
-        Ok(code) => code,
+    let arguments = Arguments::parse();
+    let prepared = match Prepared::new(&arguments) {
+        Ok(prepared) => prepared,
         Err(error) => {
             tell(format_args!("error: {}", chain(&*error)));
-            ExitCode::from(2)
+            return ExitCode::from(2);
+        }
+    };
+    if arguments.dry_run {
+        print(&prepared.plan.to_string());
+        return ExitCode::SUCCESS;
+    }
+    match prepared.run() {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            tell(format_args!("error: {}", chain(&*error)));
+            ExitCode::FAILURE
         }
     }
 }
@@ -72,40 +92,51 @@ struct Planned {
     profile_seconds: f64,
 }
 
-fn run(arguments: &Arguments) -> Fallible<ExitCode> {
-    let file = FleetFile::read(arguments.file.as_deref())?;
-    let out = arguments.out.clone().unwrap_or_else(|| fresh("out/fleet"));
-    check_outputs(&out, &out.join("events.jsonl"))?;
-    let fleet = Fleet { overtaking: file.overtaking, ..Fleet::new(Cluster::single("CPU", file.devices)) };
-    let tasks = plan(file, arguments.profiles.as_deref())?;
+/// All that is known before anything runs.
+#[derive(Debug)]
+struct Prepared {
+    fleet: Fleet,
+    /// In the order in which they come, by which the fleet numbers them.
+    tasks: Vec<Planned>,
+    plan: DryRun,
+    out: PathBuf,
+}
 
-    let known = tasks.iter().map(|planned| Task { release: planned.work.after, ..planned.task.clone() }).collect();
-    let dry = fleet.dry_run(&Makespan::default(), known)?;
-    if arguments.dry_run {
-        print(&dry.to_string());
-        return Ok(ExitCode::SUCCESS);
+impl Prepared {
+    /// Reads and checks everything, and finds out how long each task takes.
+    fn new(arguments: &Arguments) -> Fallible<Self> {
+        let file = FleetFile::read(arguments.file.as_deref())?;
+        let out = arguments.out.clone().unwrap_or_else(|| fresh("out/fleet"));
+        check_outputs(&out, &out.join(EVENTS))?;
+        let fleet = Fleet { overtaking: file.overtaking, ..Fleet::new(Cluster::single("CPU", file.devices)) };
+        let tasks = plan(file, arguments.profiles.as_deref())?;
+        let known = tasks.iter().map(|planned| Task { release: planned.work.after, ..planned.task.clone() }).collect();
+        let plan = fleet.dry_run(&Makespan::default(), known)?;
+        Ok(Self { fleet, tasks, plan, out })
     }
 
-    let (mut site, submitter) = Threads::new();
-    let (tell_report, reports) = channel();
-    let submitting = submit(submitter, tasks.clone(), &out, tell_report);
-    let mut log = vec![];
-    let report = fleet.run(&Makespan::default(), &mut site, &mut |event| {
-        show(event);
-        log.push(event.clone());
-    })?;
-    submitting.join().map_err(|_| "the tasks were not submitted")?;
-    print(&report.table().to_string());
+    /// Runs the tasks; whether all ended as they should, and the same decisions follow from the log.
+    fn run(self) -> Fallible<bool> {
+        let Self { fleet, tasks, out, .. } = self;
+        let mut events = Events::create(&out)?;
+        let (mut site, submitter) = Threads::new();
+        let (tell_report, reports) = channel();
+        let submitting = submit(submitter, tasks.clone(), &out, tell_report);
+        let report = fleet.run(&Makespan::default(), &mut site, &mut |event| {
+            show(event);
+            events.note(event);
+        })?;
+        submitting.join().map_err(|_| "the tasks were not submitted")?;
+        print(&report.table().to_string());
+        let log = events.close()?;
+        write_new(&out.join(REPORT), &serde_json::to_vec_pretty(&report)?)?;
 
-    let lines: Vec<String> = log.iter().map(serde_json::to_string).collect::<Result<_, _>>()?;
-    write_new(&out.join("events.jsonl"), (lines.join("\n") + "\n").as_bytes())?;
-    write_new(&out.join("report.json"), &serde_json::to_vec_pretty(&report)?)?;
-    let ran = Ran { fleet: &fleet, tasks: &tasks, log: &log, report: &report, reports: reports.iter().collect() };
-    let replays = ran.replay()?;
-    print(&ran.simulate()?);
-    let right =
-        tasks.iter().zip(&report.tasks).all(|(planned, task)| planned.work.is_to_fail() == task.failure.is_some());
-    Ok(if replays && right { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+        let ran = Ran { fleet: &fleet, tasks: &tasks, log: &log, report: &report, reports: reports.iter().collect() };
+        let replays = ran.replay()?;
+        print(&ran.simulate()?);
+        let mut ended = tasks.iter().zip(&report.tasks);
+        Ok(replays && ended.all(|(planned, task)| planned.work.is_to_fail() == task.failure.is_some()))
+    }
 }
 
 /// Reads all tasks and finds out how long each takes.
@@ -125,7 +156,6 @@ fn plan(file: FleetFile, profiles: Option<&Path>) -> Fallible<Vec<Planned>> {
     if let Some(path) = profiles {
         known.write(path)?;
     }
-    // In the order in which they come, by which the fleet numbers them.
     tasks.sort_by(|a, b| a.work.after.total_cmp(&b.work.after));
     Ok(tasks)
 }
@@ -159,7 +189,7 @@ fn train(work: &Work, watch: &Watch, out: &Path, reports: &Sender<(String, Repor
     };
     reports.send((work.name.clone(), outcome.report.clone()))?;
     let saved = save_adapter(outcome, &work.model, out).map_err(|error| chain(&*error));
-    write_new(&out.join("report.json"), &serde_json::to_vec_pretty(&outcome.report)?)?;
+    write_new(&out.join(REPORT), &serde_json::to_vec_pretty(&outcome.report)?)?;
     trained?;
     Ok(saved.map(drop)?)
 }

@@ -126,6 +126,7 @@ fn what_is_wrong_with_a_fleet_is_said_before_anything_runs() {
         ("after = 0.1\ndevices = 2", "after = 0.1\ndevices = 3", "task 3 (\"wide\") needs 3 devices"),
         (later, "name = \"wide\"", "two tasks are called wide"),
         (later, "name = \"../later\"", "task \"../later\" can't name a directory"),
+        (later, "name = \"report.json\"", "a task can't be called report.json"),
         ("after = 0.2", "after = -1.0", "task later comes after -1 s, expected"),
         ("after = 0.2", "aftr = 0.2", "unknown field `aftr`"),
         ("after = 0.2", "model = \"nowhere\"", "task later: "),
