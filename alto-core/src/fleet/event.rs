@@ -195,13 +195,19 @@ impl fmt::Display for EventKind {
 
 impl fmt::Display for Replan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { causes, changes, before, after, .. } = self;
+        let Self { causes, changes, after, .. } = self;
         write!(f, "planned anew, since ")?;
         for (index, cause) in causes.iter().enumerate() {
             let separator = if index == 0 { "" } else { ", " };
             write!(f, "{separator}{cause}")?;
         }
-        write!(f, ": {} tasks move, the last ends in {after:.1} s, by the former plan in {before:.1} s", changes.len())
+        let moved = if changes.len() == 1 { "task moves" } else { "tasks move" };
+        write!(f, ": {} {moved}, the last ends in {after:.1} s", changes.len())?;
+        match self.won() {
+            won if won >= 0.05 => write!(f, ", {won:.1} s sooner than by the former plan"),
+            won if won <= -0.05 => write!(f, ", {:.1} s later than by the former plan", -won),
+            _ => Ok(()),
+        }
     }
 }
 

@@ -27,6 +27,8 @@ fn an_early_end_wins_what_another_place_does() {
     let replan = replan(&Fleet::new(Cluster::single("H100", 2)), &Backfill, &tasks, 20.0);
     assert_eq!(replan.causes, [Cause::Ended { task: 0 }]);
     assert_eq!(numbers(&replan), (90.0, 50.0, 40.0));
+    let words = "planned anew, since task 0 ended: 1 task moves, the last ends in 50.0 s, 40.0 s sooner than by the former plan";
+    assert_eq!(replan.to_string(), words);
 }
 
 #[test]
