@@ -149,7 +149,7 @@ pub enum Cause {
 pub struct Change {
     /// Its number.
     pub task: usize,
-    /// Where it was; `None` if it has just come.
+    /// Where it was; `None` if the former plan didn't have it, as where it has just come.
     pub from: Option<Placement>,
     /// Where it is now.
     pub to: Placement,

@@ -16,7 +16,7 @@ pub(super) struct Queue {
     snapshot: Snapshot,
     line: Vec<Waiting>,
     /// Those behind all of these.
-    behind: VecDeque<(Waiting, Task, Option<Placement>)>,
+    behind: VecDeque<(Waiting, Task)>,
     /// How many are planned.
     most: usize,
     /// How often each may be overtaken.
@@ -61,17 +61,17 @@ impl Queue {
     pub(super) fn advance(&mut self) {
         while self.line.len() > self.most {
             let Snapshot { waiting, previous, .. } = &mut self.snapshot;
-            let (Some(last), Some(task), Some(former)) = (self.line.pop(), waiting.pop(), previous.pop()) else {
-                break;
-            };
-            self.behind.push_front((last, task, former));
+            // Where it was is forgotten: by the time that it is planned again, that plan is long gone.
+            previous.pop();
+            let (Some(last), Some(task)) = (self.line.pop(), waiting.pop()) else { break };
+            self.behind.push_front((last, task));
         }
         while self.line.len() < self.most
-            && let Some((waiting, task, previous)) = self.behind.pop_front()
+            && let Some((waiting, task)) = self.behind.pop_front()
         {
             self.line.push(waiting);
             self.snapshot.waiting.push(task);
-            self.snapshot.previous.push(previous);
+            self.snapshot.previous.push(None);
         }
     }
 
@@ -100,7 +100,7 @@ impl Queue {
         let place = self.line.partition_point(|other| other.since <= since);
         if place == self.line.len() && !self.behind.is_empty() {
             let place = self.behind.partition_point(|other| other.0.since <= since);
-            self.behind.insert(place, (waiting, needs, None));
+            self.behind.insert(place, (waiting, needs));
             return;
         }
         self.line.insert(place, waiting);

@@ -1,6 +1,6 @@
 //! Whether a run kept its promises, recomputed the slow way from its log alone.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use alto_core::fleet::{Cause, Event, EventKind, Fleet, Replan, Report};
 use alto_sched::{Cluster, Placement, Task};
@@ -49,6 +49,8 @@ struct Checker<'a> {
     now: f64,
     waiting: BTreeMap<usize, Waiting>,
     running: BTreeMap<usize, Active>,
+    /// Who waits and is in the plan.
+    planned: BTreeSet<usize>,
     fates: Vec<Fate>,
     replans: u64,
     /// Whether this turn has decided something, after which it is told nothing more.
@@ -66,6 +68,7 @@ pub(crate) fn check(fleet: &Fleet, promise: Promise, exact: bool, events: &[Even
         now: 0.0,
         waiting: BTreeMap::new(),
         running: BTreeMap::new(),
+        planned: BTreeSet::new(),
         fates: vec![],
         replans: 0,
         decides: false,
@@ -117,6 +120,7 @@ impl Checker<'_> {
                     self.fates.push(Fate { arrived: now, ..Fate::default() });
                 } else {
                     assert!(self.waiting.remove(task).is_some(), "{event:?}");
+                    self.planned.remove(task);
                 }
                 self.fates[*task].failure = Some(error.clone());
             }
@@ -159,24 +163,46 @@ impl Checker<'_> {
                     assert!(held, "{cause:?}: {:?}", self.waiting[task]);
                 }
                 Cause::Passed { task } => assert_eq!(self.fates[*task].started, Some(now), "{cause:?}"),
+                Cause::Few { left } => {
+                    assert_eq!(*left, self.planned.len(), "{cause:?} at {now}");
+                    assert!(self.is_short(), "{cause:?} at {now}");
+                }
                 told => assert!(self.told.contains(told), "{told:?} at {now}"),
             }
         }
         assert!(!replan.causes.is_empty(), "{replan:?}");
-        let last = |waiting: &BTreeMap<usize, Waiting>| {
-            let ends = waiting.values().filter_map(|task| Some(task.place.as_ref()?.end));
+        self.planned = self.first_in_line();
+        for (_, waiting) in self.waiting.iter_mut().filter(|(task, _)| !self.planned.contains(task)) {
+            waiting.place = None;
+        }
+        let last = |checker: &Self| {
+            let ends = checker.planned.iter().filter_map(|task| Some(checker.waiting[task].place.as_ref()?.end));
             ends.fold(now, f64::max) - now
         };
         let before = self.kept();
         assert!((replan.before - before).abs() < 1e-6, "{replan:?}, found {before}");
         for change in &replan.changes {
+            assert!(self.planned.contains(&change.task), "{change:?} of {:?}", self.planned);
             let task = self.waiting.get_mut(&change.task).expect("a task that waits");
             assert!(change.from == task.place && change.from.as_ref() != Some(&change.to), "{change:?} from {task:?}");
             task.place = Some(change.to.clone());
         }
-        assert!((replan.after - last(&self.waiting)).abs() < 1e-6, "{replan:?}, found {}", last(&self.waiting));
+        assert!((replan.after - last(self)).abs() < 1e-6, "{replan:?}, found {}", last(self));
         assert!(replan.lower_bound <= replan.after, "{replan:?}");
         self.check_plan();
+    }
+
+    /// Those that a plan holds: the first that came or were released.
+    fn first_in_line(&self) -> BTreeSet<usize> {
+        let mut line: Vec<(&usize, &Waiting)> = self.waiting.iter().collect();
+        line.sort_by(|a, b| (a.1.since, a.0).partial_cmp(&(b.1.since, b.0)).expect("times"));
+        line.into_iter().map(|(&task, _)| task).take(self.fleet.planned.unwrap_or(usize::MAX)).collect()
+    }
+
+    /// Whether the plan holds less than half of what it may, though others wait.
+    fn is_short(&self) -> bool {
+        let may = self.fleet.planned.unwrap_or(0);
+        2 * self.planned.len() < may && self.planned.len() < self.waiting.len()
     }
 
     /// Seconds from now to the last end, were the former plan kept, and who isn't in it behind all others.
@@ -188,7 +214,8 @@ impl Checker<'_> {
             free.extend(active.placement.devices.iter().map(|&device| (device, now.max(micros(active.expected)))));
         }
         let start = |task: &Waiting| task.place.as_ref().map_or(i64::MAX, |place| micros(place.start));
-        let mut waiting: Vec<(&usize, &Waiting)> = self.waiting.iter().collect();
+        let mut waiting: Vec<(&usize, &Waiting)> =
+            self.waiting.iter().filter(|(task, _)| self.planned.contains(task)).collect();
         waiting.sort_by(|a, b| (start(a.1), a.1.since, a.0).partial_cmp(&(start(b.1), b.1.since, b.0)).expect("times"));
         let mut last = now;
         for (_, Waiting { needs, place, .. }) in waiting {
@@ -234,7 +261,7 @@ impl Checker<'_> {
         for (&task, active) in &self.running {
             hold(&active.placement.devices, self.now, active.expected.max(self.now), task);
         }
-        for (&task, waiting) in &self.waiting {
+        for (&task, waiting) in self.waiting.iter().filter(|(task, _)| self.planned.contains(task)) {
             let place = waiting.place.as_ref().expect("a place for every task");
             check_place(&waiting.needs, place, &self.fleet.cluster);
             assert!(place.start >= self.now, "task {task} is planned to start at {} at {}", place.start, self.now);
@@ -249,6 +276,7 @@ impl Checker<'_> {
 
     fn start(&mut self, task: usize, placement: &Placement) {
         let now = self.now;
+        assert!(self.planned.remove(&task), "task {task} is in no plan");
         let waiting = self.waiting.remove(&task).expect("a task that waits");
         check_place(&waiting.needs, placement, &self.fleet.cluster);
         let planned = waiting.place.expect("a task that is planned");
@@ -283,7 +311,8 @@ impl Checker<'_> {
         for active in self.running.values() {
             assert!(active.since <= self.now);
         }
-        if self.promise != Promise::Busy || self.fleet.overtaking.is_some() {
+        assert!(!self.is_short(), "at {} only {:?} are planned of {:?}", self.now, self.planned, self.waiting.keys());
+        if self.promise != Promise::Busy || self.fleet.overtaking.is_some() || self.fleet.planned.is_some() {
             return;
         }
         for node in &self.fleet.cluster.nodes {

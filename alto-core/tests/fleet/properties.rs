@@ -89,11 +89,12 @@ fn cluster() -> impl Strategy<Value = Cluster> {
 fn fleet(cluster: impl Strategy<Value = Cluster>) -> impl Strategy<Value = Fleet> {
     let bound = prop_oneof![Just(None), (0..4_u32).prop_map(Some)];
     let threshold = prop_oneof![Just(0.1), Just(0.0), Just(0.5), Just(20.0)];
-    (cluster, bound, threshold).prop_map(|(cluster, overtaking, threshold)| Fleet {
+    let planned = prop_oneof![Just(None), (1..6_usize).prop_map(Some)];
+    (cluster, bound, threshold, planned).prop_map(|(cluster, overtaking, threshold, planned)| Fleet {
         cluster,
         threshold,
         overtaking,
-        planned: None,
+        planned,
         skip_bad: true,
     })
 }

@@ -67,6 +67,21 @@ fn who_stands_behind_does_not_overtake() {
     assert_eq!((at(None), at(Some(3)), at(Some(2))), (Some(3.0), Some(3.0), Some(70.0)));
 }
 
+#[test]
+fn who_comes_back_into_the_plan_is_a_change() {
+    // The first waits for its release alone, then behind the other.
+    let mut late = plain(0.0, "late", 1, 10.0);
+    late.task.release = 100.0;
+    let fleet = Fleet { planned: Some(1), ..Fleet::new(Cluster::single("H100", 1)) };
+    let (_, events) = run(&fleet, &Backfill, &[late, plain(5.0, "soon", 1, 10.0)]);
+    let changes = events.into_iter().filter_map(|event| match event.kind {
+        EventKind::Replanned(replan) => Some(replan.changes),
+        _ => None,
+    });
+    let places: Vec<_> = changes.flatten().map(|change| (change.task, change.from, change.to.start)).collect();
+    assert_eq!(places, [(0, None, 100.0), (1, None, 5.0), (0, None, 100.0)]);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 30, failure_persistence: None, ..ProptestConfig::default() })]
 
