@@ -185,7 +185,7 @@ fn totals(fleet: &Fleet, Ledger { tasks, replans, now }: &Ledger) -> Totals {
     let last = ran().map(|task| task.ended.unwrap_or(*now)).fold(first, f64::max);
     let makespan = if last > first { last - first } else { 0.0 };
     let devices: usize = fleet.cluster.nodes.iter().map(|node| node.devices.len()).sum();
-    let busy: f64 = ran().map(|task| run(task) * task.devices.len() as f64).sum();
+    let busy = sum(ran().map(|task| run(task) * task.devices.len() as f64));
     let waits = || ran().filter_map(TaskReport::wait);
     Totals {
         finished: count(&|task| task.ended.is_some() && task.failure.is_none()),
@@ -194,11 +194,16 @@ fn totals(fleet: &Fleet, Ledger { tasks, replans, now }: &Ledger) -> Totals {
         unfinished: count(&|task| task.ended.is_none() && task.failure.is_none()),
         makespan,
         utilization: if makespan > 0.0 { busy / (devices as f64 * makespan) } else { 0.0 },
-        mean_wait: waits().sum::<f64>() / ran().count().max(1) as f64,
+        mean_wait: sum(waits()) / ran().count().max(1) as f64,
         longest_wait: waits().fold(0.0, f64::max),
         replans: *replans,
         planning_seconds: None,
-        profile_seconds: tasks.iter().map(|task| task.profile_seconds).sum(),
-        run_seconds: ran().map(run).sum(),
+        profile_seconds: sum(tasks.iter().map(|task| task.profile_seconds)),
+        run_seconds: sum(ran().map(run)),
     }
+}
+
+fn sum(values: impl Iterator<Item = f64>) -> f64 {
+    // Of nothing it would be -0, which people and files would see.
+    0.0 + values.sum::<f64>()
 }

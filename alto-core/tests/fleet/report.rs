@@ -48,6 +48,13 @@ fn seconds_of_a_profile_that_are_none_count_as_none() {
 }
 
 #[test]
+fn sums_of_nothing_are_zero_and_not_below() {
+    let report = Fleet::new(Cluster::single("H100", 1)).run(&Backfill, &mut site(&[]), &mut |_| {}).unwrap();
+    let text = format!("{}{}", report.table(), serde_json::to_string(&report.totals).unwrap());
+    assert!(!text.contains("-0"), "{text}");
+}
+
+#[test]
 fn a_report_survives_a_file_and_is_a_table() {
     let mut site = site(&[plain(0.0, "first", 2, 20.0)]);
     site.submit(1.0, Task::rigid("huge", 9, 1.0), |_| Timeline::lasting(1.0));
