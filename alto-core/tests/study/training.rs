@@ -141,4 +141,9 @@ fn what_is_too_large_to_count_is_refused() {
     assert_eq!(refused(vec![job(1, 1, most)], 1), format!("samples is {}, expected from 1 to 2^53", most as f64));
     // The largest that counts is no row of any device, and is not even tried.
     assert!(refused(vec![job(65536, 1 << 20, 1)], 1 << 32).contains("need"));
+    let largest = TuningTask { row_tokens: 1 << 32, devices: 8, ..task(vec![job(65536, 1 << 20, 1)]) };
+    for system in System::ALL {
+        let error = train(&largest, &setup(&largest, system), &[run()], &Never, 1).unwrap_err();
+        assert!(matches!(error, StudyError::NeverFits { .. }), "{system:?}: {error}");
+    }
 }

@@ -40,6 +40,7 @@ pub(super) fn update(setup: &Setup, loads: &[AdapterLoad]) -> Result<StepCost, C
 /// What the device has that has most: its rows' share of the tokens, rounded up.
 pub(super) fn busiest(load: AdapterLoad, devices: usize) -> AdapterLoad {
     let rows = load.rows.div_ceil(devices);
-    let tokens = (load.tokens * rows as u64).div_ceil(load.rows.max(1) as u64);
+    // Of the most rows and tokens that there may be, the product is no 64-bit number.
+    let tokens = (u128::from(load.tokens) * rows as u128).div_ceil(load.rows.max(1) as u128) as u64;
     AdapterLoad { rows, tokens, ..load }
 }
