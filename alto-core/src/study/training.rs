@@ -73,7 +73,7 @@ pub fn train(
         if policy.rungs(index).is_empty() { bytes / 4 } else { bytes }
     };
     let kept: u64 = task.jobs.iter().enumerate().map(kept).sum();
-    cost.budget = cost.budget.map(|budget| budget + kept);
+    cost.budget = cost.budget.map(|budget| budget.saturating_add(kept));
     let slots = setup.system.slots(setup.devices);
     let admission = match slots {
         Some(_) => Admission::Unlimited,

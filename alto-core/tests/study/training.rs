@@ -147,3 +147,14 @@ fn what_is_too_large_to_count_is_refused() {
         assert!(matches!(error, StudyError::NeverFits { .. }), "{system:?}: {error}");
     }
 }
+
+#[test]
+fn a_device_without_end_to_its_memory_has_room_for_all() {
+    let task = task(vec![job(16, 1, 10), job(64, 4, 42)]);
+    for system in [System::OneAfterAnother, System::AdapterParallel] {
+        let mut endless = setup(&task, system);
+        let ample = trained(&task, &endless);
+        endless.device.memory = 1e30;
+        assert_eq!(trained(&task, &endless), ample, "{system:?}");
+    }
+}
