@@ -14,7 +14,8 @@ use super::snapshot::Snapshot;
 
 /// First come, first served: no task begins before one that came earlier.
 ///
-/// By release, those released together in the order of `waiting`. Each takes the option with which it ends earliest.
+/// By release, those released together in the order of `waiting`. Each takes the option with which it ends earliest. One
+/// that would end past the latest time there is, 71 years from 0, goes wherever it still ends by then.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct FirstComeFirstServed;
 
