@@ -1,6 +1,6 @@
 //! What is promised holds whatever comes: odd times, odd expectations, odd schedulers.
 
-use alto_core::fleet::{Event, Fleet, Replayed, Report, Timeline, Virtual};
+use alto_core::fleet::{Event, Fleet, Replayed, Report, Timeline, Totals, Virtual};
 use alto_sched::{
     Backfill, Choice, Cluster, FirstComeFirstServed, LongestFirst, Makespan, Scheduler, Second, ShortestFirst, Task,
 };
@@ -140,9 +140,22 @@ fn check_replay(fleet: &Fleet, scheduler: &dyn Scheduler, report: &Report, log: 
     assert_eq!(again, log);
     assert_eq!(replayed.tasks, report.tasks);
     let cut = &log[..cut % (log.len() + 1)];
+    check_part(fleet, scheduler, cut);
     let mut again = vec![];
     let _ = fleet.run(scheduler, &mut Replayed::new(cut.to_vec()), &mut |event| again.push(event.clone()));
     assert!(again.len() >= cut.len() && again[..cut.len()] == *cut, "a log cut after {} events", cut.len());
+}
+
+/// The report of the first events counts every task once, and what it says is in the range that it promises.
+fn check_part(fleet: &Fleet, scheduler: &dyn Scheduler, cut: &[Event]) {
+    let report = Report::from_events(fleet, scheduler, cut).expect("events in order");
+    let Totals { finished, failed, refused, unfinished, makespan, utilization, mean_wait, longest_wait, .. } =
+        report.totals;
+    assert_eq!(finished + failed + refused + unfinished, report.tasks.len() as u64, "{report:?}");
+    assert!(makespan >= 0.0 && (0.0..=1.0 + 1e-9).contains(&utilization), "{:?}", report.totals);
+    assert!((0.0..=longest_wait + 1e-9).contains(&mean_wait), "{:?}", report.totals);
+    let text = serde_json::to_string(&report).expect("JSON");
+    assert_eq!(serde_json::from_str::<Report>(&text).expect("the report again"), report);
 }
 
 fn shipped() -> Vec<(Promise, Box<dyn Scheduler>)> {
