@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use alto_core::exit::LossAware;
+use alto_core::sched::Cluster;
 use alto_core::simulated::read_corpus;
 use alto_core::simulated::systems::Device;
 use alto_core::study::Trainings;
@@ -30,6 +31,9 @@ struct Arguments {
     command: Option<Command>,
 }
 
+/// The most that a cluster holds.
+const MOST_DEVICES: i64 = Cluster::MOST_DEVICES as i64;
+
 #[derive(Debug, Clone, Subcommand)]
 enum Command {
     /// The paper's ablation alone.
@@ -41,10 +45,10 @@ enum Command {
         #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..))]
         tasks: u32,
         /// In machines of eight.
-        #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..))]
+        #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=MOST_DEVICES))]
         devices: u32,
         /// Share of the devices that the tasks need.
-        #[arg(long, default_value_t = 0.9)]
+        #[arg(long, default_value_t = 0.9, value_parser = over_zero)]
         load: f64,
         #[arg(long, value_enum, default_value_t = Coming::Poisson)]
         arrivals: Coming,
@@ -55,7 +59,7 @@ enum Command {
     Trace {
         file: PathBuf,
         /// In machines of eight.
-        #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..))]
+        #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=MOST_DEVICES))]
         devices: u32,
     },
 }
@@ -64,6 +68,11 @@ enum Command {
 enum Coming {
     Poisson,
     Bursty,
+}
+
+fn over_zero(text: &str) -> Result<f64, String> {
+    let number = text.parse().ok().filter(|number: &f64| number.is_finite() && *number > 0.0);
+    number.ok_or_else(|| "expected a finite number over 0".to_owned())
 }
 
 fn main() -> ExitCode {
