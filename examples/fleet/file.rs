@@ -89,6 +89,9 @@ impl FleetFile {
         if !(1..=256).contains(&self.devices) {
             return Err(format!("devices is {}, expected 1 to 256", self.devices));
         }
+        if self.tasks.is_empty() {
+            return Err("task is an empty list, expected at least one".to_owned());
+        }
         let mut names = BTreeSet::new();
         for task in &self.tasks {
             let name = &task.name;
@@ -107,6 +110,16 @@ impl FleetFile {
                     "task {name} comes after {} s, expected a finite number of at least 0",
                     task.after
                 ));
+            }
+            // Else its profile would be measured first, on as many threads as that.
+            if !(1..=self.devices).contains(&task.devices) {
+                return Err(format!("task {name} takes {} devices, expected 1 to {}", task.devices, self.devices));
+            }
+            if task.slots == Some(0) {
+                return Err(format!("task {name} has 0 slots, expected at least 1"));
+            }
+            if !(task.interval > 0.0 && task.interval <= 1.0) {
+                return Err(format!("task {name} has an interval of {}, expected over 0 and at most 1", task.interval));
             }
         }
         Ok(())

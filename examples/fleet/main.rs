@@ -108,6 +108,10 @@ impl Prepared {
         let file = FleetFile::read(arguments.file.as_deref())?;
         let out = arguments.out.clone().unwrap_or_else(|| fresh("out/fleet"));
         check_outputs(&out, &out.join(EVENTS))?;
+        for task in &file.tasks {
+            let own = out.join(&task.name);
+            check_outputs(&own, &own.join(REPORT))?;
+        }
         let fleet = Fleet { overtaking: file.overtaking, ..Fleet::new(Cluster::single("CPU", file.devices)) };
         let tasks = plan(file, arguments.profiles.as_deref())?;
         let known = tasks.iter().map(|planned| Task { release: planned.work.after, ..planned.task.clone() }).collect();
