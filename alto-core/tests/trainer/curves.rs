@@ -1,10 +1,13 @@
 //! The recorded sweep in `testdata/curves`.
 
-use alto_core::trainer::{Ended, EventKind, Outcome, Trainer};
+use alto_core::job::Job;
+use alto_core::simulated::RecordedRun;
+use alto_core::trainer::{Ended, EventKind, Outcome, TrainError, Trainer};
 use alto_exit::{LossAware, Never, Reason, Underperforming};
 
 use super::follow::follow;
 use super::setup::{candidates, job, recorded, recorded_sweep, run, run_on, trained_steps};
+use super::watched::Watched;
 
 /// Evaluates where the recorded runs were.
 fn trainer() -> Trainer {
@@ -74,6 +77,25 @@ fn a_run_that_a_job_left_behind_takes_the_same_course_again() {
     assert!(runs.iter().all(|(job, run)| run.check().is_ok() && run.samples() == job.samples(job.steps)));
     let (_, again) = run_on(&trainer(), &mut super::setup::backend(&runs), &runs, &LossAware::default());
     assert_eq!(events, again);
+}
+
+#[test]
+fn an_interrupted_run_takes_the_same_course_again_also_where_jobs_had_no_place_yet() {
+    let jobs = recorded_sweep();
+    let trainer = Trainer { slots: Some(2), ..trainer() };
+    let interrupted = |jobs: &[(Job, RecordedRun)]| {
+        let mut backend = Watched::new(super::setup::backend(jobs));
+        backend.fail_at = Some(5);
+        let (outcome, events) = run_on(&trainer, &mut backend, jobs, &LossAware::default());
+        let Err(TrainError::Interrupted { outcome, .. }) = outcome else { panic!("it fails while it trains") };
+        (outcome, events)
+    };
+    let (outcome, events) = interrupted(&jobs);
+    let reports = &outcome.report.jobs;
+    assert!(reports.iter().any(|job| job.curve.evaluations.is_empty()));
+    let runs: Vec<_> = jobs.iter().zip(reports).map(|((job, _), report)| (job.clone(), report.to_run())).collect();
+    assert_eq!(runs.iter().find_map(|(_, run)| run.check().err()), None);
+    assert_eq!(interrupted(&runs).1, events);
 }
 
 /// What must not depend on who trains beside whom.
