@@ -40,8 +40,9 @@ proptest! {
     #[test]
     fn more_devices_are_never_slower_in_adapter_parallelism(loads in loads(), devices in 1_usize..8) {
         let on = |devices| shipped(System::AdapterParallel, "H100 SXM", "Llama-3.1-8B", devices);
+        // Where too few have no memory, more may be slower than what can't be.
         let (few, more) = (on(devices).pass(&loads).unwrap(), on(devices + 1).pass(&loads).unwrap());
-        prop_assert!(more.seconds() <= few.seconds() * ROUNDING);
+        prop_assert!(!on(devices).fits(&loads).unwrap() || more.seconds() <= few.seconds() * ROUNDING);
     }
 
     #[test]

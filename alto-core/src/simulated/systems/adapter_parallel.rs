@@ -37,17 +37,28 @@ pub(super) fn is_cut(setup: &Setup) -> bool {
 /// Which adapters each device trains, and what a pass of them takes.
 pub(super) fn split(setup: &Setup, loads: &[AdapterLoad]) -> Result<(Vec<Vec<AdapterLoad>>, StepCost), CostError> {
     let most = setup.devices.min(loads.len()).max(1);
-    let by_bytes = dealt_by(loads, most, |load| setup.trained_bytes(load) as u64);
-    let cost = on_each(setup, &by_bytes)?;
-    let mut best = (by_bytes, cost);
+    let by_bytes = |devices| dealt_by(loads, devices, |load| setup.trained_bytes(load) as u64);
+    let fits = |parts: &Vec<Vec<AdapterLoad>>| parts.iter().all(|part| has_memory(setup, part));
+    let mut best: Option<(Vec<Vec<AdapterLoad>>, StepCost)> = None;
     for devices in 1..=most {
-        let parts = dealt(loads, devices);
+        let mut parts = dealt(loads, devices);
+        if !fits(&parts) {
+            parts = by_bytes(devices);
+        }
         let cost = on_each(setup, &parts)?;
-        if cost.seconds() < best.1.seconds() && parts.iter().all(|part| has_memory(setup, part)) {
-            best = (parts, cost);
+        let is_better = |best: &(_, StepCost)| cost.seconds() < best.1.seconds();
+        if fits(&parts) && best.as_ref().is_none_or(is_better) {
+            best = Some((parts, cost));
         }
     }
-    Ok(best)
+    match best {
+        Some(best) => Ok(best),
+        None => {
+            let parts = by_bytes(most);
+            let cost = on_each(setup, &parts)?;
+            Ok((parts, cost))
+        }
+    }
 }
 
 /// Whether a device can hold these adapters beside its part of the model.
