@@ -1,8 +1,8 @@
 //! Runs several searches on the devices of this machine, and holds what happened against a replay and a simulation.
 //!
 //! Without arguments it runs the five tasks of `examples/fleet.toml` on two devices, each of which is half of this
-//! machine's threads; about a minute on two cores. One comes while others run, one loses its device and fails alone, and
-//! exits end some long before they might have. For each task `OUT/TASK` has its best adapter and its report, and
+//! machine's threads; under a minute on two cores. Two come while others run, one loses its device and fails alone, and
+//! exits end the others long before they might have. For each task `OUT/TASK` has its best adapter and its report, and
 //! `OUT/events.jsonl` all that the fleet was told and decided.
 //!
 //! ```text

@@ -364,7 +364,8 @@ impl Checker<'_> {
     }
 }
 
-fn check_place(needs: &Task, placement: &Placement, cluster: &Cluster) {
+/// Whether this is a place for the task: by one of its options, on devices of one node that suits it.
+pub(crate) fn check_place(needs: &Task, placement: &Placement, cluster: &Cluster) {
     let option = &needs.options[placement.choice];
     assert_eq!(placement.devices.len(), option.width as usize, "{placement:?}");
     assert!(placement.devices.windows(2).all(|pair| pair[0] < pair[1]), "{placement:?}");

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use alto_core::fleet::{Event, EventKind};
 use alto_sched::{Cluster, Placement, Task};
 
+use super::checker::check_place;
+
 /// Checks that every task starts once, by one of its options, on free devices of one fitting node and not before it may,
 /// that it keeps them to its end, and that all that came have ended. Gives how often each was overtaken.
 pub(crate) fn follow(events: &[Event], cluster: &Cluster) -> BTreeMap<usize, u32> {
@@ -52,14 +54,4 @@ pub(crate) fn follow(events: &[Event], cluster: &Cluster) -> BTreeMap<usize, u32
     }
     assert!(waiting.is_empty() && running.is_empty(), "left over: {waiting:?} {running:?}");
     overtaken
-}
-
-fn check_place(needs: &Task, placement: &Placement, cluster: &Cluster) {
-    let option = &needs.options[placement.choice];
-    assert_eq!(placement.devices.len(), option.width as usize, "{placement:?}");
-    assert!(placement.devices.windows(2).all(|pair| pair[0] < pair[1]), "{placement:?}");
-    let holds = |devices: &[u32]| placement.devices.iter().all(|device| devices.contains(device));
-    let home = cluster.nodes.iter().find(|node| holds(&node.devices)).expect("one node has all of them");
-    assert!(option.kind.as_ref().is_none_or(|kind| *kind == home.kind), "{placement:?} of {option:?}");
-    assert!((placement.end - placement.start - option.duration).abs() < 1e-5, "{placement:?} of {option:?}");
 }
